@@ -1,0 +1,31 @@
+//! The time of a decision.
+
+/// Nanoseconds since the UNIX epoch, as of the kernel's last tick: up to 4 ms ago.
+///
+/// Reading the precise clock would cost a tenth of a selection among eight workers. What decisions
+/// are matched with, requests and their latencies, takes milliseconds.
+#[cfg(target_os = "linux")]
+#[inline]
+pub(crate) fn unix_time_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    nanoseconds(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u64::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
+/// Nanoseconds since the UNIX epoch.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn unix_time_ns() -> u64 {
+    let elapsed = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    nanoseconds(elapsed.as_secs(), u64::from(elapsed.subsec_nanos()))
+}
+
+/// 64 bits last until 2554.
+fn nanoseconds(seconds: u64, nanoseconds: u64) -> u64 {
+    seconds
+        .saturating_mul(1_000_000_000)
+        .saturating_add(nanoseconds)
+}
