@@ -1,0 +1,119 @@
+"""From the command line to a frontend that serves, and to its end."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import FrameType
+
+from dynamo_regime.admin.access import token_from_environment
+from dynamo_regime.admin.server import AdminServer, start_admin
+from dynamo_regime.errors import RegimeError
+from dynamo_regime.frontend.native import NativeFrontend, load
+from dynamo_regime.frontend.process import (
+    check_discovery_folder,
+    prepare_environment,
+    raise_open_files_limit,
+)
+from dynamo_regime.frontend.settings import Settings, read_settings
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+# Exit codes.
+_ENDED_WITH_ERROR = 1
+_NOT_STARTED = 2
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve until a signal; call it in the main thread.
+
+    SIGINT and SIGTERM finish the requests under way, as Dynamo's own frontend does; a second one
+    ends the process at once.
+
+    Args:
+        arguments: The command line without the program's name.
+
+    Returns:
+        The exit code: 0 after a signal, 1 if the frontend ended with an error, 2 if it did not
+        start.
+    """
+    failed = _NOT_STARTED
+    # Dynamo's runtime blocks while it starts and waits; the main thread must be free for signals.
+    with ThreadPoolExecutor(max_workers=1) as aside, _draining_signals() as signals:
+        try:
+            settings = read_settings(arguments, os.environ)
+            start = load().start
+            _prepare(settings)
+            frontend = aside.submit(start, json.dumps(settings.options)).result()
+            signals.frontend = frontend
+            admin = _start_admin(frontend, settings)
+            try:
+                _announce(settings, admin)
+                failed = _ENDED_WITH_ERROR
+                aside.submit(frontend.wait).result()
+            finally:
+                if admin is not None:
+                    admin.stop()
+        except RegimeError as error:
+            print(f"dynamo-regime: {error}", file=sys.stderr)
+            return failed
+    return 0
+
+
+class _Signals:
+    """The first signal drains the frontend; the second, or one while it starts, ends the process.
+
+    Attributes:
+        frontend: The frontend, once it serves.
+    """
+
+    def __init__(self) -> None:
+        self.frontend: NativeFrontend | None = None
+        self._draining = False
+
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        """Handle one signal."""
+        if self.frontend is None or self._draining:
+            sys.stdout.flush()
+            os._exit(128 + number)
+        self._draining = True
+        self.frontend.shutdown()
+
+
+@contextmanager
+def _draining_signals() -> Iterator[_Signals]:
+    handler = _Signals()
+    previous = {number: signal.signal(number, handler) for number in _STOP_SIGNALS}
+    try:
+        yield handler
+    finally:
+        for number, old in previous.items():
+            signal.signal(number, old)
+
+
+def _prepare(settings: Settings) -> None:
+    raise_open_files_limit()
+    prepare_environment(settings.environment)
+    if settings.options["discovery_backend"] == "file":
+        check_discovery_folder()
+
+
+def _start_admin(frontend: NativeFrontend, settings: Settings) -> AdminServer | None:
+    if settings.admin_port == 0:
+        return None
+    try:
+        return start_admin(
+            frontend, settings.admin_host, settings.admin_port, token_from_environment()
+        )
+    except RegimeError:
+        frontend.shutdown()
+        frontend.wait()
+        raise
+
+
+def _announce(settings: Settings, admin: AdminServer | None) -> None:
+    listener = "none" if admin is None else admin.url
+    print(f"dynamo-regime: serving on {settings.url}, admin listener: {listener}", flush=True)
