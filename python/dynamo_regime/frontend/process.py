@@ -56,6 +56,14 @@ def prepare_environment(changes: Mapping[str, str | None]) -> None:
     # A port for workers' status pages. Launch scripts export it to all they start, and a frontend
     # that starts first would take it from its worker.
     os.environ.pop("DYN_SYSTEM_PORT", None)
+
+
+def trace_requests_in_process() -> None:
+    """Turn Dynamo's request trace on for this process only, before its runtime starts.
+
+    It takes a tenth of a busy frontend's throughput, so it is for whoever reads it. What the user
+    says of the trace stays.
+    """
     if not any(name in os.environ for name in _TRACE_VARIABLES):
         # Kept in memory only. Dynamo takes no sinks at all for a file or for standard error, but
         # warns once of a sink that it does not know, and goes on without.

@@ -99,7 +99,7 @@ def test_it_announces_where_it_serves_and_a_signal_drains_it(
         "dynamo-regime: serving on http://0.0.0.0:8123, "
         f"admin listener: http://127.0.0.1:{free_port}"
     )
-    assert process.output[:2] == ["starting on port 8123", "with trace 1"]
+    assert process.output[:2] == ["starting on port 8123", "with trace None"]
     with AdminClient(f"http://127.0.0.1:{free_port}", token=None) as client:
         assert [policy.temperature for policy in client.policies()] == [0.25]
         assert [policy.version for policy in client.set_policy(temperature=0.5)] == [2]

@@ -12,6 +12,7 @@ from dynamo_regime.frontend.process import (
     check_discovery_folder,
     prepare_environment,
     raise_open_files_limit,
+    trace_requests_in_process,
 )
 
 UNLIMITED = resource.RLIM_INFINITY
@@ -72,8 +73,13 @@ def test_changes_are_made_and_the_workers_status_port_is_left_to_the_worker() ->
     assert os.environ["DYN_TCP_TLS_KEY_PATH"] == "key.pem"
 
 
-def test_finished_requests_are_traced_in_memory_without_a_sink() -> None:
+def test_the_request_trace_costs_nothing_unless_it_is_asked_for() -> None:
     prepare_environment({})
+    assert not any(name.startswith("DYN_REQUEST_TRACE") for name in os.environ)
+
+
+def test_finished_requests_are_traced_in_memory_without_a_sink() -> None:
+    trace_requests_in_process()
     assert os.environ["DYN_REQUEST_TRACE"] == "1"
     assert os.environ["DYN_REQUEST_TRACE_RECORDS"] == "request_end"
     assert os.environ["DYN_REQUEST_TRACE_SINKS"] == "memory"
@@ -89,7 +95,7 @@ def test_finished_requests_are_traced_in_memory_without_a_sink() -> None:
 )
 def test_what_the_user_says_of_the_request_trace_stays(name: str, value: str) -> None:
     os.environ[name] = value
-    prepare_environment({})
+    trace_requests_in_process()
     said = {key: text for key, text in os.environ.items() if key.startswith("DYN_")}
     assert said == {name: value}
 

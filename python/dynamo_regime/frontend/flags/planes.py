@@ -14,8 +14,9 @@ DISCOVERY = (
         "--discovery-backend",
         "DYN_DISCOVERY_BACKEND",
         "etcd",
-        "Where workers are found: etcd (ETCD_ENDPOINTS and its like), Kubernetes, the folder "
-        "DYN_FILE_KV (dynamo_store_kv in the temporary folder where not set), or this process.",
+        "Where workers are found: etcd at ETCD_ENDPOINTS (waited for, two minutes unless "
+        "ETCD_STARTUP_CONNECT_TIMEOUT_SECONDS says otherwise), Kubernetes, the folder DYN_FILE_KV "
+        "(dynamo_store_kv in the temporary folder where not set), or this process.",
         choices=("kubernetes", "etcd", "file", "mem"),
     ),
     flag(

@@ -1,0 +1,1 @@
+"""What one can do with dynamo-regime, to run and to read."""

@@ -1,0 +1,69 @@
+"""``make demo-live``: the load of ``make demo`` on Dynamo's frontend with the plug-in linked in.
+
+The frontend routes by itself, at native speed; (τ, ω) are swapped through its admin API while
+requests are under way. All of it is on loopback and ends with this program.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dynamo_regime.admin.client import AdminClient
+from examples.scenario import SCENARIO
+from examples.show import announce, console, plain_endings, show
+from testbed.cluster import Cluster, free_port
+from testbed.commands import FrontendCommand, router_policy
+from testbed.session import Session, Swap
+from testbed.topology import Topology, WorkerModel
+
+# Speeds at which the peak is more than the workers answer without a queue. A lone prefill worker
+# has all prompts to itself, and is the faster for it.
+AGGREGATED_WORKERS = WorkerModel(speedup=0.5, block_size=64, cache_blocks=1024)
+DISAGGREGATED_WORKERS = WorkerModel(speedup=2.0, block_size=64, cache_blocks=1024)
+
+
+def main(
+    topology_text: Annotated[
+        str, typer.Argument(metavar="TOPOLOGY", help="8 (aggregated workers) or 1P5D.")
+    ] = "8",
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the summary to this file, as JSON.")
+    ] = None,
+) -> None:
+    """Put a three-phase load on the linked frontend and swap the policy under load."""
+    try:
+        topology = Topology.parse(topology_text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    workers = DISAGGREGATED_WORKERS if topology.disaggregated else AGGREGATED_WORKERS
+    console.print(
+        f"Starting {topology.total} Dynamo mocker workers ({topology}) and Dynamo's frontend with "
+        "the plug-in on loopback."
+    )
+    with plain_endings(), Cluster(topology, workers) as cluster:
+        start = SCENARIO.swaps[0]
+        policy_file = cluster.folder / "router-policy.yaml"
+        policy_file.write_text(router_policy(topology, start.temperature, start.prefill_weight))
+        admin_port = free_port()
+        frontend = cluster.start(FrontendCommand.regime(policy_file, admin_port))
+        with AdminClient(f"http://127.0.0.1:{admin_port}", token=None) as admin:
+
+            async def swap(change: Swap) -> int:
+                # Blocking, so that its time is the round trip alone, not the load's turns between.
+                policies = admin.set_policy(
+                    temperature=change.temperature, prefill_weight=change.prefill_weight
+                )
+                return max(policy.version for policy in policies)
+
+            console.print(f"{frontend.url} serves; its admin API is on port {admin_port}.")
+            session = Session(frontend.url, SCENARIO, swap, on_swap=announce)
+            show(session, disaggregated=topology.disaggregated, json_file=json_file)
+    console.print(
+        "What to look at: the three rows of the peak. It is one load on one frontend, and nothing "
+        "was restarted; the next request after each swap was routed by the new policy."
+    )
+
+
+if __name__ == "__main__":
+    typer.run(main)
