@@ -65,8 +65,8 @@ def trace_requests_in_process() -> None:
     says of the trace stays.
     """
     if not any(name in os.environ for name in _TRACE_VARIABLES):
-        # Kept in memory only. Dynamo takes no sinks at all for a file or for standard error, but
-        # warns once of a sink that it does not know, and goes on without.
+        # Kept in memory only. Where no sink is named, Dynamo writes a file or to standard error; of
+        # one that it does not know it warns at its start, and goes on without.
         os.environ["DYN_REQUEST_TRACE"] = "1"
         os.environ["DYN_REQUEST_TRACE_RECORDS"] = "request_end"
         os.environ["DYN_REQUEST_TRACE_SINKS"] = "memory"
