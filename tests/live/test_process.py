@@ -61,7 +61,9 @@ def test_a_wrong_parameter_stops_the_start_by_its_name(
         "worker_selection: {aggregated: r, instances: "
         f"[{{name: r, type: regime, parameters: {parameters}}}]}}"
     )
-    assert named in refuse(tmp_path, "--router-policy-config", str(file))
+    sentence = refuse(tmp_path, "--router-policy-config", str(file))
+    assert named in sentence
+    assert str(file) in sentence
 
 
 def test_an_unknown_instance_is_named(tmp_path: Path) -> None:

@@ -24,13 +24,12 @@ pub struct Frontend {
 impl Frontend {
     #[staticmethod]
     fn start(py: Python<'_>, options: &str) -> PyResult<Self> {
-        let options: host::Options = serde_json::from_str(options)
-            .map_err(|error| binding::regime_error(format!("the options are refused: {error}")))?;
+        let options = read_options(options).map_err(|e| binding::regime_error(e.to_string()))?;
         py.detach(|| {
             let config = options
                 .kv_router_config()
                 .map_err(|error| error.to_string())?;
-            let (plugins, pools) = plugins::resolve(&config).map_err(|error| error.to_string())?;
+            let (plugins, pools) = plugins::resolve(&config)?;
             let host = host::Frontend::start(&options, config, plugins)
                 .map_err(|error| error.to_string())?;
             Ok(Self { host, pools })
@@ -128,6 +127,11 @@ impl Frontend {
             &format!("Frontend(pools=[{}])", pools.join(", ")),
         ))
     }
+}
+
+/// By way of a value: an option's own error would otherwise end in its place in the JSON text.
+fn read_options(json: &str) -> serde_json::Result<host::Options> {
+    serde_json::from_str::<serde_json::Value>(json).and_then(serde_json::from_value)
 }
 
 fn role(pool: &str) -> PyResult<WorkerType> {

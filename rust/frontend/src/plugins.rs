@@ -12,8 +12,15 @@ use dynamo_regime_policy::Pools;
 /// Resolve the configured policies among Dynamo's own and ours; with the handle on ours.
 ///
 /// Whoever selects nothing gets `regime` in every pool with the router configuration's values: it
-/// routes as Dynamo's default does, and can be swapped.
-pub fn resolve(
+/// routes as Dynamo's default does, and can be swapped. An error names the router-policy file.
+pub fn resolve(config: &KvRouterConfig) -> Result<(RouterPlugins, Pools), String> {
+    resolve_named(config).map_err(|error| match &config.router_policy_config {
+        Some(file) if !error.to_string().contains(file) => format!("{file}: {error}"),
+        _ => error.to_string(),
+    })
+}
+
+fn resolve_named(
     config: &KvRouterConfig,
 ) -> Result<(RouterPlugins, Pools), RouterPluginRegistryError> {
     let mut registry = dynamo_custom_policy_builtin::default_registry();
