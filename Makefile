@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/dynamo-regime/target
 # maturin builds for the environment named here.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
 
 light_sources := Cargo.toml Cargo.lock $(shell find rust/core rust/binding rust/python -name '*.rs' -o -name Cargo.toml)
 frontend_sources := $(light_sources) $(shell find rust/policy/src rust/host rust/frontend -name '*.rs' -o -name Cargo.toml)
@@ -32,7 +33,7 @@ test: $(VENV)/.light ## All fast tests: Rust crates and the light wheel
 	$(BIN)/python -m pytest
 
 test-live: $(VENV)/.frontend $(VENV)/.dynamo ## Tests against the linked frontend and stock Dynamo, with mocker workers
-	$(BIN)/python -m pytest -m "live or stock or integration"
+	$(BIN)/python -m pytest -m "live or stock"
 
 bench: $(VENV)/.light ## Benchmark gates: our hot path beside Dynamo's and numpy's, as ratios in one run
 	mkdir -p .benchmarks

@@ -12,7 +12,7 @@ import typer
 
 from dynamo_regime import Router
 from examples.gateway import Gateway
-from examples.scenario import SCENARIO
+from examples.scenario import SCENARIO, WHAT_TO_LOOK_AT
 from examples.show import announce, console, plain_endings, show
 from testbed.cluster import Cluster
 from testbed.commands import FrontendCommand
@@ -54,13 +54,7 @@ def main(
         )
         session = Session(frontend.url, SCENARIO, swap, gateway.route, announce)
         show(session, disaggregated=False, json_file=json_file)
-    console.print(
-        "What to look at: the cache overlap in the rows of the peak, the first of which also fills "
-        "the caches. It is one load, and nothing was restarted. With ω = 5 prompts go where their "
-        "prefix is cached, and the overlap rises; with τ = 0.7 they spread, and it falls; with the "
-        "first policy again it is in between. TTFT follows, as there is less to compute. "
-        "How the selector is embedded: examples/gateway.py."
-    )
+    console.print(WHAT_TO_LOOK_AT, "How the selector is embedded: examples/gateway.py.")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,8 @@ def print_summary(console: Console, summary: Summary, *, disaggregated: bool) ->
         for change in summary.policies
         if change.swap_seconds is not None
     ]
-    console.print(f"Time that a swap took: {', '.join(swaps) or 'none was made'}.", style="dim")
+    times = ", ".join(swaps) or "none was made"
+    console.print(f"Time that a swap took, as its caller saw it: {times}.", style="dim")
 
 
 def stage_table(summary: Summary) -> Table:

@@ -1,4 +1,4 @@
-"""``make demo`` from the outside: with Dynamo's own mocker and frontend."""
+"""The demos from the outside, with Dynamo's own mocker and either frontend."""
 
 import json
 import os
@@ -9,31 +9,51 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.stock, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-DEMO = [sys.executable, "-u", "-m", "examples.demo"]
+DEMO = (sys.executable, "-u", "-m", "examples.demo")
+DEMO_LIVE = (sys.executable, "-u", "-m", "examples.demo_live")
+
+DEMOS = [
+    pytest.param(DEMO, id="gateway", marks=pytest.mark.stock),
+    pytest.param((*DEMO_LIVE, "8"), id="aggregated", marks=pytest.mark.live),
+    pytest.param((*DEMO_LIVE, "1P5D"), id="disaggregated", marks=pytest.mark.live),
+]
 
 
-def test_the_demo_answers_every_request_under_five_policies(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", DEMOS)
+def test_a_demo_answers_every_request_under_five_policies(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
     file = tmp_path / "summary.json"
-    demo = subprocess.run([*DEMO, "--json", file], cwd=ROOT, capture_output=True, text=True)
+    demo = subprocess.run([*command, "--json", file], cwd=ROOT, capture_output=True, text=True)
     assert demo.returncode == 0, demo.stdout + demo.stderr
     summary = json.loads(file.read_text())
     assert (summary["requests"], summary["failures"]) == (1500, {})
     assert [policy["version"] for policy in summary["policies"]] == [1, 2, 3, 4, 5]
-    overlap = {stage["policy_version"]: stage["cache_overlap"] for stage in summary["stages"]}
-    assert overlap[2] > overlap[4] > overlap[3], "ω = 5 above ω = 1 above τ = 0.7"
-    assert all(len(stage["shares"]["aggregated"]) == 8 for stage in summary["stages"])
+    workers = {role: len(shares) for role, shares in summary["stages"][1]["shares"].items()}
+    if "1P5D" in command:
+        assert workers == {"prefill": 1, "decode": 5}
+    else:
+        assert workers == {"aggregated": 8}
+        overlap = {stage["policy_version"]: stage["cache_overlap"] for stage in summary["stages"]}
+        assert overlap[2] > overlap[4] > overlap[3], "ω = 5 above ω = 1 above τ = 0.7"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", DEMOS[:2])
 def test_a_demo_that_is_stopped_prints_what_it_has_and_leaves_no_process(
-    number: signal.Signals, tmp_path: Path
+    command: tuple[str, ...], number: signal.Signals, tmp_path: Path
 ) -> None:
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     with subprocess.Popen(
-        DEMO, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as demo:
         assert demo.stdout is not None
         for line in demo.stdout:
