@@ -37,11 +37,11 @@ test-live: $(VENV)/.frontend $(VENV)/.dynamo ## Tests against the linked fronten
 
 bench: $(VENV)/.light ## Benchmark gates: our hot path beside Dynamo's and numpy's, as ratios in one run
 	mkdir -p .benchmarks
-	cargo bench -p dynamo-regime-policy --bench ratio -- --max-ratio 1.05 | tee .benchmarks/policy-ratio.json
+	cargo bench --bench ratio -- --max-ratio 1.05 | tee .benchmarks/policy-ratio.json
 	$(BIN)/python benches/python/ratio.py --json .benchmarks/select-ratio.json
 
 bench-full: bench ## The same, and criterion's and pytest-benchmark's full reports
-	cargo bench -p dynamo-regime-policy --bench selection
+	cargo bench --bench selection
 	$(BIN)/python -m pytest benches/python -m bench --benchmark-json=.benchmarks/select.json
 
 bench-live: $(VENV)/.frontend $(VENV)/.dynamo ## Dynamo's frontend beside ours on the same workers, alternating

@@ -30,5 +30,5 @@ WHAT_TO_LOOK_AT = (
     "What to look at: the cache overlap in the rows of the peak, the first of which also fills the "
     "caches. It is one load, and nothing was restarted. With ω = 5 prompts go where their prefix "
     "is cached, and the overlap rises; with τ = 0.7 they spread, and it falls; with the first "
-    "policy again it is in between. TTFT follows, as there is less to compute."
+    "policy again it recovers. TTFT goes the other way, for there is less or more to compute."
 )
