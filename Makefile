@@ -14,10 +14,10 @@ export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
 light_sources := Cargo.toml Cargo.lock $(shell find rust/core rust/binding rust/python -name '*.rs' -o -name Cargo.toml)
 frontend_sources := $(light_sources) $(shell find rust/policy/src rust/host rust/frontend -name '*.rs' -o -name Cargo.toml)
 
-# Lints of the two heavy crates come with their build: `cargo clippy` would check all 876 packages anew.
+# Lints of the two heavy crates come with their build: `cargo clippy` would check all 880 packages anew.
 clippy_build := CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ RUSTC_WORKSPACE_WRAPPER=$$(rustup which clippy-driver 2>/dev/null || command -v clippy-driver)
 
-.PHONY: help demo demo-live test test-live bench bench-full bench-live lint format clean
+.PHONY: help demo demo-live test test-live bench bench-full bench-live wheels lint format clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -25,7 +25,7 @@ help: ## List the targets
 demo: $(VENV)/.light $(VENV)/.dynamo ## Route a three-phase load to eight mocker workers, swapping (τ, ω) under load (minutes)
 	$(BIN)/python -m examples.demo
 
-demo-live: $(VENV)/.frontend $(VENV)/.dynamo ## The same inside Dynamo's own frontend (first build: some 46 minutes); TOPOLOGY=8 or 1P5D
+demo-live: $(VENV)/.frontend $(VENV)/.dynamo ## The same inside Dynamo's own frontend (first build: 25 to 50 minutes); TOPOLOGY=8 or 1P5D
 	$(BIN)/python -m examples.demo_live $(or $(TOPOLOGY),8)
 
 test: $(VENV)/.light ## All fast tests: Rust crates and the light wheel
@@ -47,6 +47,10 @@ bench-full: bench ## The same, and criterion's and pytest-benchmark's full repor
 bench-live: $(VENV)/.frontend $(VENV)/.dynamo ## Dynamo's frontend beside ours on the same workers, alternating
 	mkdir -p .benchmarks
 	$(BIN)/python -m benches.live --json .benchmarks/live.json
+
+wheels: $(VENV)/.light ## Both wheels, into dist/
+	$(BIN)/maturin build --release --locked --out dist
+	$(clippy_build) $(BIN)/maturin build --release --locked --out dist -m rust/frontend/Cargo.toml
 
 lint: $(VENV)/.light ## Format, lint and type checks
 	cargo fmt --all --check
@@ -80,6 +84,6 @@ $(VENV)/.dynamo: $(VENV)/.tools requirements/dynamo.txt
 
 $(VENV)/.frontend: $(VENV)/.light $(frontend_sources) rust/frontend/pyproject.toml
 	@command -v protoc >/dev/null || { echo "The linked frontend needs protoc: install Debian's protobuf-compiler." >&2; exit 2; }
-	@echo "Building Dynamo's frontend with the plug-in linked in: some 46 minutes the first time on two cores, minutes afterwards."
+	@echo "Building Dynamo's frontend with the plug-in linked in: 25 to 50 minutes the first time on two cores, minutes afterwards."
 	$(clippy_build) $(BIN)/maturin develop --release -m rust/frontend/Cargo.toml
 	touch $@

@@ -13,7 +13,7 @@ import typer
 from dynamo_regime import Router
 from examples.gateway import Gateway
 from examples.scenario import SCENARIO, WHAT_TO_LOOK_AT
-from examples.show import announce, console, plain_endings, show
+from examples.show import announce, check_writable, console, plain_endings, show
 from testbed.cluster import Cluster
 from testbed.commands import FrontendCommand
 from testbed.session import Session, Swap
@@ -30,6 +30,7 @@ def main(
     ] = None,
 ) -> None:
     """Route a three-phase load to eight simulated workers and swap the policy under load."""
+    check_writable(json_file)
     console.print(
         "Starting 8 Dynamo mocker workers and Dynamo's stock frontend (direct mode) on loopback."
     )

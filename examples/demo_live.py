@@ -11,7 +11,7 @@ import typer
 
 from dynamo_regime.admin.client import AdminClient
 from examples.scenario import SCENARIO, WHAT_TO_LOOK_AT
-from examples.show import announce, console, plain_endings, show
+from examples.show import announce, check_writable, console, plain_endings, show
 from testbed.cluster import Cluster, free_port
 from testbed.commands import FrontendCommand, router_policy
 from testbed.session import Session, Swap
@@ -39,6 +39,7 @@ def main(
     ] = None,
 ) -> None:
     """Put a three-phase load on the linked frontend and swap the policy under load."""
+    check_writable(json_file)
     try:
         topology = Topology.parse(topology_text)
     except ValueError as error:

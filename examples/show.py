@@ -1,6 +1,7 @@
 """Runs a session in front of somebody: plain words, live table, closing summary, exit code."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,16 @@ from testbed.summary import PolicyChange
 console = Console()
 
 _INTERRUPTED = 130  # as shells have it
+
+
+def check_writable(json_file: Path | None) -> None:
+    """Refuse a file that the summary could not be written to, before anything is started.
+
+    Raises:
+        typer.BadParameter: Its folder is not there or not writable.
+    """
+    if json_file is not None and not os.access(json_file.resolve().parent, os.W_OK):
+        raise typer.BadParameter(f"--json: no file can be written to {json_file.resolve().parent}")
 
 
 def announce(change: PolicyChange, under_way: int) -> None:

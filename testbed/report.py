@@ -1,5 +1,6 @@
 """A summary on the terminal: the live table while the load runs, and the closing one."""
 
+from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -65,26 +66,25 @@ def print_summary(console: Console, summary: Summary, *, disaggregated: bool) ->
 
 def stage_table(summary: Summary) -> Table:
     """Requests, latencies and cache overlap, a row for each phase and policy."""
-    table = Table("phase", "policy", title="By phase and policy (ms)", title_justify="left")
+    table = _table("By phase and policy (TTFT and ITL in ms)", "phase")
     for column in (
-        "requests",
-        "failed",
-        "TTFT p50",
-        "p90",
-        "p99",
-        "ITL p50",
-        "p99",
+        *("policy", "τ", "ω"),
+        *("sent", "failed"),
+        *("TTFT p50", "p90", "p99"),
+        *("ITL p50", "p99"),
         "cache overlap",
     ):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", overflow="fold")
     policies = {change.version: change for change in summary.policies}
     for stage in summary.stages:
         policy = policies.get(stage.policy_version or 0)
         table.add_row(
             stage.phase,
-            f"v{policy.version}  τ {policy.temperature:g}  ω {policy.prefill_weight:g}"
-            if policy
-            else "-",
+            *(
+                (f"v{policy.version}", f"{policy.temperature:g}", f"{policy.prefill_weight:g}")
+                if policy
+                else ("-", "-", "-")
+            ),
             str(stage.requests),
             str(stage.failures),
             *(_milliseconds(value) for value in (stage.ttft.p50, stage.ttft.p90, stage.ttft.p99)),
@@ -95,15 +95,26 @@ def stage_table(summary: Summary) -> Table:
 
 
 def _share_table(stages: list[Stage], role: str) -> Table:
-    table = Table(
-        f"{role} worker", title=f"Share of requests by {role} worker", title_justify="left"
-    )
+    table = _table(f"Share of requests by {role} worker", f"{role} worker")
     for stage in stages:
         version = "" if stage.policy_version is None else f" v{stage.policy_version}"
-        table.add_column(f"{stage.phase}{version}", justify="right")
+        table.add_column(f"{stage.phase}{version}", justify="right", overflow="fold")
     for worker in sorted({worker for stage in stages for worker in stage.shares.get(role, {})}):
         shares = (stage.shares.get(role, {}).get(worker, 0.0) for stage in stages)
-        table.add_row(f"{worker:x}", *(f"{share:.1%}" for share in shares))
+        table.add_row(str(worker), *(f"{share:.1%}" for share in shares))
+    return table
+
+
+def _table(title: str, first_column: str) -> Table:
+    """A table for 80 columns. In fewer, cells are folded: a cut number is a wrong one."""
+    table = Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
+    )
+    table.add_column(first_column, overflow="fold")
     return table
 
 

@@ -62,7 +62,7 @@ class Session:
     on_swap: Callable[[PolicyChange, int], None] | None = None
     outcomes: list[Outcome] = field(default_factory=list)
     policies: list[PolicyChange] = field(default_factory=list)
-    _began: float = 0.0
+    _began: float | None = None
     _ended: float | None = None
 
     async def run(self) -> None:
@@ -82,9 +82,9 @@ class Session:
 
     def summary(self) -> Summary:
         """What has come of it so far."""
-        return summarise(
-            self.outcomes, self.policies, (self._ended or time.perf_counter()) - self._began
-        )
+        now = time.perf_counter() if self._ended is None else self._ended
+        duration_seconds = 0.0 if self._began is None else now - self._began
+        return summarise(self.outcomes, self.policies, duration_seconds)
 
     async def _swap(self, swap: Swap) -> None:
         asked = time.perf_counter()

@@ -51,10 +51,11 @@ def _print(rows: Sequence[Sequence[str]]) -> None:
         console.print(_NO_POOL)
         return
     table = Table()
-    table.add_column("pool")
+    # Folded, never cut: half a number is another number.
+    table.add_column("pool", overflow="fold")
     table.add_column("instance", overflow="fold")
     for heading in ("temperature τ", "prefill weight ω", "version"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")
     for row in rows:
         table.add_row(*row)
     console.print(table)
