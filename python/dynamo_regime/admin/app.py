@@ -1,7 +1,7 @@
 """The admin API as a FastAPI application over any router that is a ``PolicyTarget``."""
 
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
@@ -11,7 +11,12 @@ from starlette.middleware import Middleware
 
 import dynamo_regime
 from dynamo_regime.admin.guard import Guard
-from dynamo_regime.admin.refusal import refuse, refuse_invalid
+from dynamo_regime.admin.refusal import (
+    CONTROLLER_PATHS,
+    NO_CONTROLLER,
+    refuse,
+    refuse_invalid,
+)
 from dynamo_regime.admin.wire import (
     MAX_BODY_BYTES,
     DecisionsQuery,
@@ -23,6 +28,10 @@ from dynamo_regime.admin.wire import (
 from dynamo_regime.errors import RegimeError, UnknownPoolError
 from dynamo_regime.target import PolicyTarget
 
+if TYPE_CHECKING:
+    from dynamo_regime.control.live import LiveController
+    from dynamo_regime.control.metrics import Metrics
+
 _REFUSALS: dict[int, str] = {
     HTTPStatus.BAD_REQUEST: "The body is not JSON.",
     HTTPStatus.NOT_FOUND: "There is no such pool or instance.",
@@ -33,7 +42,11 @@ _REFUSALS: dict[int, str] = {
 }
 
 
-def create_app(target: PolicyTarget, token: str | None) -> FastAPI:
+def create_app(
+    target: PolicyTarget,
+    token: str | None,
+    controller: "tuple[LiveController, Metrics] | None" = None,
+) -> FastAPI:
     """Build the application.
 
     The handlers run on the event loop one after the other: what they ask of the target takes
@@ -42,6 +55,7 @@ def create_app(target: PolicyTarget, token: str | None) -> FastAPI:
     Args:
         target: The router to show and to change.
         token: What callers must send as bearer token; None lets every local caller in.
+        controller: What re-tunes the router, and its metrics; None if nothing does.
     """
     caller_refusal = (
         {int(HTTPStatus.FORBIDDEN): "The Host header does not name a loopback address."}
@@ -63,6 +77,11 @@ def create_app(target: PolicyTarget, token: str | None) -> FastAPI:
     )
     _add_error_handlers(app)
     _add_routes(app, target)
+    if controller is not None:
+        # Who runs no controller does not pay for its libraries.
+        from dynamo_regime.admin.controller import add_controller_routes
+
+        add_controller_routes(app, *controller, _require_json, _refusals)
     return app
 
 
@@ -106,8 +125,8 @@ def _require_json(request: Request) -> None:
 
 def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
-    async def invalid(_request: Request, error: RequestValidationError) -> Response:
-        return refuse_invalid(error.errors())
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        return refuse_invalid(error.errors(), request.url.path)
 
     @app.exception_handler(RegimeError)
     async def refused_by_target(_request: Request, error: RegimeError) -> Response:
@@ -120,6 +139,8 @@ def _add_error_handlers(app: FastAPI) -> None:
         sentence, headers = error.detail, error.headers
         if error.status_code == HTTPStatus.NOT_FOUND:
             sentence = "there is nothing here: use /v1/policy, /v1/decisions or /openapi.json"
+            if request.url.path in CONTROLLER_PATHS:
+                sentence = NO_CONTROLLER
         elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             # The router's own header names the methods of one handler, not of the path.
             methods = app.openapi()["paths"].get(request.url.path, ["get"])

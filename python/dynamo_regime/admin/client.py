@@ -2,7 +2,7 @@
 
 import ssl
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import httpx
 from pydantic import BaseModel, ValidationError
@@ -11,6 +11,9 @@ from dynamo_regime.admin.access import ADDRESS_VARIABLE, DEFAULT_HOST, DEFAULT_P
 from dynamo_regime.admin.wire import DEFAULT_LIMIT, Policies, RecentDecisions, Refusal
 from dynamo_regime.errors import RegimeError
 from dynamo_regime.target import Decisions, PoolPolicy
+
+if TYPE_CHECKING:
+    from dynamo_regime.admin.controller_wire import ControllerView
 
 TIMEOUT_SECONDS = 5.0
 
@@ -70,6 +73,11 @@ class AdminClient:
         """Close the connection."""
         self._http.close()
 
+    @property
+    def address(self) -> str:
+        """The listener's, without a path."""
+        return self._url
+
     def policies(self) -> list[PoolPolicy]:
         """The present policy of every pool."""
         return self._call(Policies, "GET", "/v1/policy").policies
@@ -100,9 +108,44 @@ class AdminClient:
         answer = self._call(RecentDecisions, "GET", "/v1/decisions", params={"limit": limit})
         return answer.to_columns()
 
+    def controller(self) -> "ControllerView":
+        """How the controller stands."""
+        from dynamo_regime.admin.controller_wire import ControllerView
+
+        return self._call(ControllerView, "GET", "/v1/controller")
+
+    def events(self, limit: int = DEFAULT_LIMIT, after: int = 0) -> list[dict[str, Any]]:
+        """The controller's latest events, oldest first, at most ``limit`` (1 to 1,000).
+
+        Args:
+            limit: The most to answer with.
+            after: Only events with a higher number.
+        """
+        from dynamo_regime.admin.controller_wire import Events
+
+        query = {"limit": limit, "after": after}
+        return self._call(Events, "GET", "/v1/events", params=query).events
+
+    def override(self, seconds: float, pool: str | None = None) -> "ControllerView":
+        """Leave a pool, or all of them, to a person for so long; the controller swaps it not."""
+        from dynamo_regime.admin.controller_wire import ControllerView
+
+        body = {"seconds": seconds, "pool": pool}
+        return self._call(ControllerView, "PUT", "/v1/override", json=body)
+
+    def release(self, pool: str | None = None) -> "ControllerView":
+        """End the override of a pool, or the one of all pools."""
+        from dynamo_regime.admin.controller_wire import ControllerView
+
+        query = {} if pool is None else {"pool": pool}
+        return self._call(ControllerView, "DELETE", "/v1/override", params=query)
+
     def _call(self, model: type[_Answer], method: str, path: str, **content: Any) -> _Answer:
         try:
             response = self._http.request(method, path, **content)
+        except (TypeError, ValueError) as error:
+            # Not a finite number, a number of numpy's, half a character: nothing that JSON has.
+            raise AdminError(f"the request cannot be written as JSON: {error}") from error
         except httpx.HTTPError as error:
             raise AdminError(
                 f"no admin listener answers at {self._url} ({_reason(error)}): start one with "

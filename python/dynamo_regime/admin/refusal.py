@@ -9,12 +9,28 @@ from starlette.responses import JSONResponse
 
 from dynamo_regime.admin.wire import MAX_LIMIT, DecisionsQuery, PolicyUpdate, Refusal
 
+CONTROLLER_PATHS = frozenset({"/v1/controller", "/v1/events", "/v1/override", "/metrics"})
+NO_CONTROLLER = (
+    "this frontend runs no controller: give its router-policy file a section regime_controller "
+    "whose mode is not off"
+)
+
+# Keys of bodies, and parameters of queries, by path.
+_KEYS = {
+    ("body", "/v1/policy"): tuple(PolicyUpdate.model_fields),
+    ("query", "/v1/decisions"): tuple(DecisionsQuery.model_fields),
+    ("body", "/v1/override"): ("seconds", "pool"),
+    ("query", "/v1/override"): ("pool",),
+    ("query", "/v1/events"): ("limit", "after"),
+}
 _WANTED = {
     "temperature": "a finite number and not negative",
     "prefill_weight": "a finite number and not negative",
     "pool": "the name of a pool",
     "instance": "the name of a policy instance",
     "limit": f"a whole number from 1 to {MAX_LIMIT}",
+    "after": "the number of an event",
+    "seconds": "a number above 0 and at most a week's 604800",
 }
 _SHOWN_CHARACTERS = 60
 
@@ -24,26 +40,34 @@ def refuse(status: int, sentence: str, headers: Mapping[str, str] | None = None)
     return JSONResponse(Refusal(error=sentence).model_dump(), status, headers)
 
 
-def refuse_invalid(errors: Sequence[Mapping[str, Any]]) -> JSONResponse:
+def refuse_invalid(errors: Sequence[Mapping[str, Any]], path: str) -> JSONResponse:
     """The answer to a body or a query that pydantic or the JSON parser found wrong.
 
     Args:
         errors: ``RequestValidationError.errors()``; every one of them is told.
+        path: What was asked for.
     """
     if any(error["type"] == "json_invalid" for error in errors):
         return refuse(HTTPStatus.BAD_REQUEST, "the body is not valid JSON")
-    sentences = dict.fromkeys(_sentence(error) for error in errors)
+    sentences = dict.fromkeys(_sentence(error, path) for error in errors)
     return refuse(HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(sentences))
 
 
-def _sentence(error: Mapping[str, Any]) -> str:
-    place, *path = error["loc"]
-    if not path:
-        return 'the body must be a JSON object such as {"temperature": 0.7, "pool": "prefill"}'
-    name = path[0]
+def _sentence(error: Mapping[str, Any], path: str) -> str:
+    place, *inside = error["loc"]
+    if not inside:
+        example = '{"temperature": 0.7, "pool": "prefill"}'
+        if path == "/v1/override":
+            example = '{"seconds": 600, "pool": "prefill"}'
+        return f"the body must be a JSON object such as {example}"
+    name = inside[0]
     if error["type"] == "extra_forbidden":
-        what, model = ("key", PolicyUpdate) if place == "body" else ("parameter", DecisionsQuery)
-        return f"there is no {what} {_shown(name)}, only {', '.join(model.model_fields)}"
+        what = "key" if place == "body" else "parameter"
+        return f"there is no {what} {_shown(name)}, only {', '.join(_KEYS[place, path])}"
+    if error["type"] == "missing":
+        return f"{name} must be {_WANTED[name]}, and is missing"
+    if path == "/v1/events" and name == "limit":
+        return f"limit must be a whole number from 1 to 1000, but is {_shown(error['input'])}"
     return f"{name} must be {_WANTED[name]}, but is {_shown(error['input'])}"
 
 

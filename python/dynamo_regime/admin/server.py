@@ -4,6 +4,7 @@ import ipaddress
 import os
 import socket
 import threading
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -11,6 +12,10 @@ from dynamo_regime.admin.access import TOKEN_VARIABLE, check_token
 from dynamo_regime.admin.app import create_app
 from dynamo_regime.errors import RegimeError
 from dynamo_regime.target import PolicyTarget
+
+if TYPE_CHECKING:
+    from dynamo_regime.control.live import LiveController
+    from dynamo_regime.control.metrics import Metrics
 
 # How long `stop` lets an open request go on.
 _DRAIN_SECONDS = 1
@@ -57,7 +62,24 @@ class _ThreadedServer(uvicorn.Server):
             self.settled.set()
 
 
-def start_admin(target: PolicyTarget, host: str, port: int, token: str | None) -> AdminServer:
+def check_admin(host: str, port: int, token: str | None) -> None:
+    """Refuse what ``start_admin`` would refuse, before anything else is started.
+
+    Raises:
+        RegimeError: As ``start_admin``.
+    """
+    if token is not None:
+        check_token(token)
+    _listen(host, port, loopback_only=token is None).close()
+
+
+def start_admin(
+    target: PolicyTarget,
+    host: str,
+    port: int,
+    token: str | None,
+    controller: "tuple[LiveController, Metrics] | None" = None,
+) -> AdminServer:
     """Serve the admin API in a daemon thread; when this returns, it answers.
 
     Signals and the logging configuration stay as they are.
@@ -67,6 +89,7 @@ def start_admin(target: PolicyTarget, host: str, port: int, token: str | None) -
         host: Address or name to listen on.
         port: TCP port; 0 takes a free one.
         token: Bearer token that callers must send; None only where the address is loopback.
+        controller: What re-tunes the router, and its metrics; None if nothing does.
 
     Raises:
         RegimeError: The address cannot be listened on, or is not loopback and there is no token.
@@ -77,7 +100,7 @@ def start_admin(target: PolicyTarget, host: str, port: int, token: str | None) -
     bound_host, bound_port = listener.getsockname()[:2]
     server = _ThreadedServer(
         uvicorn.Config(
-            create_app(target, token),
+            create_app(target, token, controller),
             # One implementation of each, whatever else is installed.
             loop="asyncio",
             http="h11",

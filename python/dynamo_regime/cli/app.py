@@ -1,12 +1,16 @@
 """The commands and their options; each loads what it needs only when it runs."""
 
+import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
 
 import dynamo_regime
+from dynamo_regime.cli.events import events
 from dynamo_regime.cli.frontend import PassThrough, frontend
 from dynamo_regime.cli.policy import set_policy, status
+from dynamo_regime.cli.watch import watch
 
 app = typer.Typer(
     help="Watch and re-tune the router of a running Dynamo frontend.",
@@ -18,12 +22,21 @@ app = typer.Typer(
 )
 app.command("status")(status)
 app.command("set")(set_policy)
+app.command("watch")(watch)
+app.command("events")(events)
 app.command("frontend", cls=PassThrough, add_help_option=False)(frontend)
 
 
 def main() -> None:
     """Run the command line; exits with 1 if refused by the listener, 2 if used wrongly."""
-    app(prog_name="dynamo-regime")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A terminal without τ must not make a swap that was made look like one that was not.
+            stream.reconfigure(errors="replace")
+    try:
+        app(prog_name="dynamo-regime")
+    except OSError as error:
+        sys.exit(f"dynamo-regime: the output cannot be written: {error.strerror}")
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,26 +1,13 @@
 """``dynamo-regime status`` and ``dynamo-regime set``: the admin API for people and scripts."""
 
-import json
 import math
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from dynamo_regime.admin.access import (
-    ADDRESS_VARIABLE,
-    DEFAULT_HOST,
-    DEFAULT_PORT,
-    TOKEN_VARIABLE,
-    token_from_environment,
-)
-from dynamo_regime.errors import RegimeError
-
-if TYPE_CHECKING:
-    from dynamo_regime.admin.client import AdminClient
+from dynamo_regime.cli.connection import DEFAULT_ADDRESS, Admin, connected, print_json
+from dynamo_regime.cli.duration import seconds_of
 
 
 def _finite_and_not_negative(value: float | None) -> float | None:
@@ -29,25 +16,15 @@ def _finite_and_not_negative(value: float | None) -> float | None:
     return value
 
 
-_Admin = Annotated[
-    str,
-    typer.Option(
-        "--admin",
-        envvar=ADDRESS_VARIABLE,
-        metavar="URL",
-        help=f"The admin listener. Its token, if any, is read from {TOKEN_VARIABLE}.",
-    ),
-]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-_DEFAULT_ADDRESS = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}"
 
 
-def status(admin: _Admin = _DEFAULT_ADDRESS, as_json: _Json = False) -> None:
+def status(admin: Admin = DEFAULT_ADDRESS, as_json: _Json = False) -> None:
     """Show the present policy of every pool."""
-    with _connected(admin) as client:
+    with connected(admin) as client:
         policies = client.policies()
     if as_json:
-        _print_json({"policies": [asdict(policy) for policy in policies]})
+        print_json({"policies": [asdict(policy) for policy in policies]})
         return
     from dynamo_regime.cli.tables import print_policies
 
@@ -76,40 +53,37 @@ def set_policy(
     instance: Annotated[
         str | None, typer.Option(help="Only this policy instance.", metavar="NAME")
     ] = None,
-    admin: _Admin = _DEFAULT_ADDRESS,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            help="Keep the controller from changing it for so long: 90s, 10m, 1.5h.",
+            metavar="TIME",
+        ),
+    ] = None,
+    admin: Admin = DEFAULT_ADDRESS,
     as_json: _Json = False,
 ) -> None:
     """Swap the policy of every pool, of one, or of one instance, and show old and new values."""
     if temperature is None and prefill_weight is None:
         raise typer.BadParameter("give --temperature, --prefill-weight or both")
-    with _connected(admin) as client:
+    seconds = None if keep is None else seconds_of(keep)
+    with connected(admin) as client:
         before = {(policy.pool, policy.instance): policy for policy in client.policies()}
+        if seconds is not None:
+            # First, so that the controller does not take the change back at once.
+            pools = {pool} if instance is None else {p for p, i in before if i == instance}
+            for each in sorted(pools, key=str):
+                client.override(seconds, each)
         after = client.set_policy(
             temperature=temperature, prefill_weight=prefill_weight, pool=pool, instance=instance
         )
     changes = [(before.get((new.pool, new.instance)), new) for new in after]
     if as_json:
-        _print_json(
+        print_json(
             {"changes": [{"old": old and asdict(old), "new": asdict(new)} for old, new in changes]}
         )
         return
     from dynamo_regime.cli.tables import print_changes
 
     print_changes(changes)
-
-
-@contextmanager
-def _connected(admin: str) -> Iterator["AdminClient"]:
-    """A client of the listener; its errors end the command with one sentence and exit code 1."""
-    from dynamo_regime.admin.client import AdminClient
-
-    try:
-        with AdminClient(admin, token_from_environment()) as client:
-            yield client
-    except RegimeError as error:
-        print(f"dynamo-regime: {error}", file=sys.stderr)
-        raise typer.Exit(1) from None
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=2))

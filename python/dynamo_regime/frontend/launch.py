@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from dynamo_regime.admin.access import token_from_environment
-from dynamo_regime.admin.server import AdminServer, start_admin
+from dynamo_regime.admin.server import AdminServer, check_admin, start_admin
 from dynamo_regime.errors import RegimeError
+from dynamo_regime.frontend.controller import planned, run
 from dynamo_regime.frontend.native import NativeFrontend, load
 from dynamo_regime.frontend.process import (
     check_discovery_folder,
@@ -19,6 +21,11 @@ from dynamo_regime.frontend.process import (
     raise_open_files_limit,
 )
 from dynamo_regime.frontend.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from dynamo_regime.control.controller import Controller
+    from dynamo_regime.control.live import LiveController
+    from dynamo_regime.control.metrics import Metrics
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -47,16 +54,23 @@ def main(arguments: Sequence[str]) -> int:
             settings = read_settings(arguments, os.environ)
             start = load().start
             _prepare(settings)
-            frontend = aside.submit(start, json.dumps(settings.options)).result()
-            signals.frontend = frontend
-            admin = _start_admin(frontend, settings)
-            try:
-                _announce(settings, admin)
-                failed = _ENDED_WITH_ERROR
-                aside.submit(frontend.wait).result()
-            finally:
-                if admin is not None:
-                    admin.stop()
+            with planned(settings) as plan:
+                options = json.dumps(plan.settings.options)
+                frontend = aside.submit(start, options).result()
+                signals.frontend = frontend
+                controller = run(plan, frontend)
+                try:
+                    admin = _start_admin(frontend, settings, controller)
+                    try:
+                        _announce(settings, admin, plan.controller)
+                        failed = _ENDED_WITH_ERROR
+                        aside.submit(frontend.wait).result()
+                    finally:
+                        if admin is not None:
+                            admin.stop()
+                finally:
+                    if controller is not None:
+                        controller[0].stop()
         except RegimeError as error:
             print(f"dynamo-regime: {error}", file=sys.stderr)
             return failed
@@ -99,14 +113,25 @@ def _prepare(settings: Settings) -> None:
     prepare_environment(settings.environment)
     if settings.options["discovery_backend"] == "file":
         check_discovery_folder()
+    if settings.admin_port != 0:
+        # Now, not when the API serves and a load balancer has seen it.
+        check_admin(settings.admin_host, settings.admin_port, token_from_environment())
 
 
-def _start_admin(frontend: NativeFrontend, settings: Settings) -> AdminServer | None:
+def _start_admin(
+    frontend: NativeFrontend,
+    settings: Settings,
+    controller: "tuple[LiveController, Metrics] | None",
+) -> AdminServer | None:
     if settings.admin_port == 0:
         return None
     try:
         return start_admin(
-            frontend, settings.admin_host, settings.admin_port, token_from_environment()
+            frontend,
+            settings.admin_host,
+            settings.admin_port,
+            token_from_environment(),
+            controller,
         )
     except RegimeError:
         frontend.shutdown()
@@ -114,6 +139,9 @@ def _start_admin(frontend: NativeFrontend, settings: Settings) -> AdminServer | 
         raise
 
 
-def _announce(settings: Settings, admin: AdminServer | None) -> None:
+def _announce(
+    settings: Settings, admin: AdminServer | None, controller: "Controller | None"
+) -> None:
     listener = "none" if admin is None else admin.url
-    print(f"dynamo-regime: serving on {settings.url}, admin listener: {listener}", flush=True)
+    mode = "" if controller is None else f", controller: {controller.mode}"
+    print(f"dynamo-regime: serving on {settings.url}, admin listener: {listener}{mode}", flush=True)

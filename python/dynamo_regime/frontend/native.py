@@ -5,7 +5,7 @@ from typing import Protocol, cast
 
 import dynamo_regime
 from dynamo_regime.errors import RegimeError
-from dynamo_regime.target import PolicyTarget
+from dynamo_regime.target import Decisions, FinishedRequests, PolicyTarget
 
 _PACKAGE = "dynamo_regime_frontend"
 
@@ -23,6 +23,14 @@ class NativeFrontend(PolicyTarget, Protocol):
 
     def shutdown(self) -> None:
         """Take no more requests and finish those under way; returns at once."""
+        ...
+
+    def decisions(self) -> Decisions:
+        """The decisions of all pools since the last call."""
+        ...
+
+    def finished_requests(self) -> FinishedRequests:
+        """The requests that finished since the last call."""
         ...
 
 

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,3 +183,20 @@ def test_something_else_that_answers_at_the_address_is_recognised() -> None:
                 client.decisions()
         other.shutdown()
         thread.join()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"temperature": float("nan")},
+        {"temperature": float("inf")},
+        {"temperature": np.float32(0.5)},
+        {"pool": "\ud800"},
+    ],
+)
+def test_what_json_has_no_word_for_is_refused_in_one_sentence(
+    admin: AdminClient, wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(AdminError, match="cannot be written as JSON"):
+        admin.set_policy(**wrong)
+    assert admin.policies() == START

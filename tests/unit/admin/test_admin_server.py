@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from dynamo_regime import RegimeError, Router
-from dynamo_regime.admin.server import AdminServer, start_admin
+from dynamo_regime.admin.server import AdminServer, check_admin, start_admin
 from tests.unit.admin.two_pools import TwoPools
 
 TOKEN = "a-token"
@@ -285,3 +285,13 @@ def test_the_next_selection_feels_a_swap_and_its_decision_is_shown() -> None:
             assert "router" in response.json()["error"]
     assert router.policy.version == 2
     server.stop()
+
+
+def test_what_a_start_would_refuse_is_refused_beforehand() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(RegimeError, match=str(port)):
+            check_admin("127.0.0.1", port, token=None)
+    with pytest.raises(RegimeError, match="needs a token"):
+        check_admin("0.0.0.0", 0, token=None)
+    check_admin("127.0.0.1", port, token=None)

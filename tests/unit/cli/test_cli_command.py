@@ -1,5 +1,6 @@
 """The command itself: version, help, exit codes, and what it loads."""
 
+import os
 import subprocess
 import sys
 from types import ModuleType
@@ -7,6 +8,8 @@ from types import ModuleType
 import pytest
 
 import dynamo_regime
+from dynamo_regime.admin.server import AdminServer
+from tests.unit.admin.two_pools import TwoPools
 from tests.unit.cli.conftest import Run
 
 
@@ -74,3 +77,16 @@ def test_it_starts_without_loading_what_only_some_commands_need() -> None:
         "-c", f"import sys, dynamo_regime.cli; print([m for m in {heavy} if m in sys.modules])"
     )
     assert result.stdout == "[]\n"
+
+
+def test_a_terminal_without_greek_still_shows_that_a_swap_was_made(
+    listener: AdminServer, pools: TwoPools
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "dynamo_regime", "set", "--temperature", "0.9"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "DYNAMO_REGIME_ADMIN": listener.url},
+        capture_output=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert {policy.temperature for policy in pools.policies()} == {0.9}

@@ -1,0 +1,103 @@
+"""The controller inside the frontend: from its section in the router-policy file to its thread."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dynamo_regime.errors import RegimeError
+from dynamo_regime.frontend.native import NativeFrontend
+from dynamo_regime.frontend.process import trace_requests_in_process
+from dynamo_regime.frontend.settings import Settings
+
+if TYPE_CHECKING:
+    from dynamo_regime.control.controller import Controller
+    from dynamo_regime.control.live import LiveController
+    from dynamo_regime.control.metrics import Metrics
+
+_POLICY_FILE = "router_policy_config"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be started.
+
+    Attributes:
+        settings: The frontend's, whose router-policy file is Dynamo's part only.
+        controller: What decides; None if there is no section, or its mode is off.
+    """
+
+    settings: Settings
+    controller: "Controller | None"
+
+
+@contextmanager
+def planned(settings: Settings) -> Iterator[Plan]:
+    """Take the controller's section out of the router-policy file, for as long as it is used.
+
+    Without a section nothing is loaded and nothing changes. Dynamo's part lies in a temporary file,
+    which Dynamo reads anew with every model that it discovers.
+
+    Raises:
+        RegimeError: The section, or a profile that it names, cannot be used. One that is raised
+            within, about the temporary file, names the one that the user wrote.
+    """
+    kv_router = settings.options["kv_router"]
+    path = kv_router[_POLICY_FILE] if isinstance(kv_router, dict) else None
+    text = _text(path) if isinstance(path, str) else ""
+    # Looked for before anything is loaded: most deployments have no section.
+    if not isinstance(kv_router, dict) or path is None or "regime_controller" not in text:
+        yield Plan(settings, None)
+        return
+    from dynamo_regime.control.checked import validated
+    from dynamo_regime.control.controller import Controller
+    from dynamo_regime.control.router_policy import SECTION, split_router_policy
+    from dynamo_regime.control.settings import ControllerSettings, Mode
+
+    rest, section = split_router_policy(text, path)
+    controller = None
+    if section is not None:
+        place = f"{path}: {SECTION}"
+        wanted = validated(ControllerSettings, section, place)
+        if wanted.mode is not Mode.OFF:
+            controller = Controller.from_settings(wanted, place, Path(path).parent)
+            trace_requests_in_process()
+    with tempfile.TemporaryDirectory(prefix="dynamo-regime-") as folder:
+        part = Path(folder) / "router-policy.yaml"
+        if rest is not None:
+            part.write_text(rest, encoding="utf-8")
+        options = settings.options | {
+            "kv_router": kv_router | {_POLICY_FILE: None if rest is None else str(part)}
+        }
+        try:
+            yield Plan(replace(settings, options=options), controller)
+        except RegimeError as error:
+            if str(part) not in str(error):
+                raise
+            raise type(error)(str(error).replace(str(part), path)) from error
+
+
+def run(plan: Plan, frontend: NativeFrontend) -> "tuple[LiveController, Metrics] | None":
+    """Start the controller of a frontend that serves; None if there is none."""
+    if plan.controller is None:
+        return None
+    from dynamo_regime.control.live import LiveController
+    from dynamo_regime.control.metrics import Metrics
+    from dynamo_regime.frontend.source import FrontendSource
+
+    metrics = Metrics()
+    source = FrontendSource(frontend, plan.settings)
+    live = LiveController(plan.controller, source, frontend, observer=metrics)
+    metrics.watch(live, lambda: source.lost)
+    live.start()
+    return live, metrics
+
+
+def _text(path: str) -> str:
+    """What a file holds; "" where Dynamo is to say what is wrong with it."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
