@@ -16,7 +16,7 @@ frontend_sources := $(light_sources) $(shell find rust/policy/src rust/host rust
 # Lints of the two heavy crates come with their build: `cargo clippy` would check all 880 packages anew.
 clippy_build := CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ RUSTC_WORKSPACE_WRAPPER=$$(rustup which clippy-driver 2>/dev/null || command -v clippy-driver)
 
-.PHONY: help demo demo-live test test-live bench bench-full bench-live wheels lint format clean
+.PHONY: help demo demo-live test test-live test-slow bench bench-full bench-live wheels lint format clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,7 +32,10 @@ test: $(VENV)/.light ## All fast tests: Rust crates and the light wheel
 	$(BIN)/python -m pytest
 
 test-live: $(VENV)/.frontend $(VENV)/.dynamo ## Tests against the linked frontend and stock Dynamo, with mocker workers
-	$(BIN)/python -m pytest -m "live or stock"
+	$(BIN)/python -m pytest -m "(live or stock) and not slow"
+
+test-slow: $(VENV)/.frontend $(VENV)/.dynamo ## Measurements that need an idle machine, of the controller above all
+	$(BIN)/python -m pytest -m slow
 
 bench: $(VENV)/.light ## Benchmark gates: our hot path beside Dynamo's and numpy's, as ratios in one run
 	mkdir -p .benchmarks

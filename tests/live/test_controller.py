@@ -22,6 +22,10 @@ from testbed.topology import Topology, WorkerModel
 
 pytestmark = pytest.mark.live
 
+# What the controller makes of a spike depends on when things happen on a real machine. These are
+# measurements: they run by `make test-slow`, on an idle machine, and are no part of the gate.
+timed = pytest.mark.slow
+
 # So slow that a spike is a backlog of seconds, and no two prompts alike, so that each is computed.
 WORKERS = WorkerModel(speedup=0.3, block_size=64, cache_blocks=4096)
 MIX = PromptMix(
@@ -127,6 +131,7 @@ def test_no_request_fails_while_the_controller_acts(acted: Spike) -> None:
     assert len(acted.outcomes) == CALM.requests + SPIKE.requests + CALM_AGAIN.requests
 
 
+@timed
 def test_the_regime_rises_with_the_spike_and_falls_with_its_end_and_at_no_other_time(
     acted: Spike,
 ) -> None:
@@ -138,6 +143,7 @@ def test_the_regime_rises_with_the_spike_and_falls_with_its_end_and_at_no_other_
     ]
 
 
+@timed
 def test_each_step_of_the_load_is_seen_within_two_seconds(acted: Spike) -> None:
     up, _, down, _ = (event["unix_time"] for event in acted.of_kind("transition"))
     assert 0 < up - acted.began < 2
@@ -145,12 +151,14 @@ def test_each_step_of_the_load_is_seen_within_two_seconds(acted: Spike) -> None:
     assert abs(down - acted.ended) < 2
 
 
+@timed
 def test_the_policy_follows_the_profile_in_place(acted: Spike) -> None:
     weights = [event["swap"]["prefill_weight"] for event in acted.of_kind("swap")]
     assert weights == [2.0, 1.0, 0.3, 1.0, 2.0]
     assert acted.policy == (0.0, 2.0, 6)
 
 
+@timed
 def test_its_metrics_say_what_it_did(acted: Spike) -> None:
     lines = acted.page.splitlines()
     assert 'dynamo_regime_swaps_total{pool="aggregated"} 5.0' in lines
@@ -160,6 +168,7 @@ def test_its_metrics_say_what_it_did(acted: Spike) -> None:
     assert version in lines
 
 
+@timed
 def test_in_shadow_it_sees_the_same_and_changes_nothing(shadowed: Spike) -> None:
     assert [one.failure for one in shadowed.outcomes if one.failure] == []
     assert shadowed.steps() == [
