@@ -1,13 +1,13 @@
 """Native part of dynamo_regime."""
 
-from typing import Self, final
+from typing import Any, Protocol, Self, final, type_check_only
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamo_regime.target import Decisions, PoolPolicy
 
-__all__ = ["BatchDecision", "Decision", "Router", "__version__"]
+__all__ = ["BatchDecision", "Decision", "Router", "__version__", "simulate"]
 
 __version__: str
 """Version of the wheel."""
@@ -220,3 +220,48 @@ class BatchDecision:
 
     def __len__(self) -> int:
         """Number of requests."""
+
+@type_check_only
+class _Observer(Protocol):
+    def sample(
+        self,
+        time: float,
+        pools: list[
+            tuple[PoolPolicy, int, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+        ],
+        ttft_seconds: NDArray[np.float64],
+        prefill_seconds: NDArray[np.float64],
+        uncached_tokens: NDArray[np.float64],
+        itl_seconds: NDArray[np.float64],
+        decisions: Decisions,
+        /,
+    ) -> list[tuple[str, float, float]]: ...
+    def progress(self, finished: int, time_seconds: float, /) -> None: ...
+
+def simulate(
+    configuration: str,
+    requests: tuple[
+        NDArray[np.float64],
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.uint64],
+        NDArray[np.int64],
+    ]
+    | None = None,
+    observer: _Observer | None = None,
+) -> dict[str, Any]:
+    """Run a cluster in virtual time; what ``dynamo_regime.sim.simulate`` stands on.
+
+    Args:
+        configuration: Cluster, router, workload and seed as a JSON document.
+        requests: A trace's arrival times in seconds, prompt tokens, output tokens, block names and
+            offsets, for a workload of kind ``trace``.
+        observer: Is shown samples and progress; the swaps that ``sample`` returns are made.
+
+    Returns:
+        Columns, summary, policies over time, and the seconds that it took.
+
+    Raises:
+        InputError: A value is out of range; the message names it.
+        RegimeError: The engines cannot serve the workload.
+    """

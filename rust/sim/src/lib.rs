@@ -35,6 +35,7 @@ mod composition;
 mod config;
 mod error;
 mod events;
+mod latency;
 mod observer;
 mod outcome;
 mod pool;
@@ -46,6 +47,7 @@ mod workload;
 pub use aisimulate_core::engine::TimingModel;
 pub use config::{Cluster, Engine, Lifetime, PoolSpec, RouterSettings, Simulation};
 pub use error::SimulationError;
+pub use latency::PoleTiming;
 pub use observer::{
     Finished, FirstToken, Observer, PoolLoad, Progress, Sample, Unobserved, WorkerLoad,
 };

@@ -81,6 +81,10 @@ pub struct FirstToken {
     /// Time since the request arrived. Where prefill is disaggregated, the client sees the token
     /// one handoff and one decode pass later.
     pub ttft_seconds: f64,
+    /// Time from the choice of the worker to the token, that in the worker's queue included.
+    pub prefill_seconds: f64,
+    /// Prompt tokens that were not in the worker's cache, by the router's estimate.
+    pub uncached_tokens: usize,
 }
 
 /// The end of a request.

@@ -162,10 +162,15 @@ impl<'a> Pool<'a> {
         let placed =
             self.routers[router].arrive(arrival, self.present.as_ref(), now_ms / 1e3, now)?;
         self.routed.insert(id, Routed { router, worker: 0 });
-        Ok(placed.map(|placed| self.placement(router, placed)))
+        Ok(placed.map(|placed| self.placement(router, placed, now_ms)))
     }
 
-    fn placement(&mut self, router: usize, placed: Placed) -> Placement {
+    fn placement(&mut self, router: usize, placed: Placed, now_ms: f64) -> Placement {
+        if self.part != Part::Decode {
+            self.run
+                .borrow_mut()
+                .placed(placed.id, now_ms, placed.uncached_tokens);
+        }
         let worker = self.roster.index(placed.worker.worker_id);
         self.routed.insert(placed.id, Routed { router, worker });
         Placement {
@@ -203,7 +208,7 @@ impl<'a> Pool<'a> {
         let placed = self.routers[router].drain(self.present.as_ref(), now)?;
         let mut placements: Vec<Placement> = placed
             .into_iter()
-            .map(|placed| self.placement(router, placed))
+            .map(|placed| self.placement(router, placed, now_ms))
             .collect();
         placements.extend(self.unpark(now_ms)?);
         Ok(placements)

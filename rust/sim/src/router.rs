@@ -46,6 +46,7 @@ pub(crate) struct Placed {
     pub(crate) overlap_blocks: u32,
     pub(crate) best_overlap_blocks: u32,
     pub(crate) input_blocks: u32,
+    pub(crate) uncached_tokens: usize,
 }
 
 /// A request whose prompt has been matched with the caches.
@@ -328,6 +329,7 @@ impl Router {
             best_overlap_blocks,
             input_blocks: u32::try_from(input_tokens.div_ceil(self.block_tokens as usize))
                 .unwrap_or(u32::MAX),
+            uncached_tokens,
         })
     }
 }

@@ -105,6 +105,8 @@ pub(crate) struct View {
 
 struct InFlight {
     arrived_ms: f64,
+    placed_ms: f64,
+    uncached_tokens: usize,
     first_token_ms: Option<f64>,
     output_tokens: usize,
 }
@@ -212,6 +214,8 @@ impl<'a> Run<'a> {
             id,
             InFlight {
                 arrived_ms,
+                placed_ms: arrived_ms,
+                uncached_tokens: 0,
                 first_token_ms: None,
                 output_tokens,
             },
@@ -223,13 +227,18 @@ impl<'a> Run<'a> {
         self.arrived(id, now_ms, output_tokens);
     }
 
+    /// A worker was chosen for the request's prefill.
+    pub(crate) fn placed(&mut self, id: Uuid, now_ms: f64, uncached_tokens: usize) {
+        if let Some(request) = self.requests.get_mut(&id) {
+            request.placed_ms = now_ms;
+            request.uncached_tokens = uncached_tokens;
+        }
+    }
+
     pub(crate) fn first_token(&mut self, id: Uuid, worker: usize, now_ms: f64) {
         if let Some(request) = self.requests.get_mut(&id) {
             request.first_token_ms = Some(now_ms);
-            self.first_tokens.push(FirstToken {
-                worker,
-                ttft_seconds: (now_ms - request.arrived_ms) / 1e3,
-            });
+            self.first_tokens.push(request.first_token(worker, now_ms));
         }
     }
 
@@ -247,10 +256,7 @@ impl<'a> Run<'a> {
         };
         // The only token of a request is its last one, which is not announced as the first.
         if request.first_token_ms.is_none() && request.output_tokens == 1 {
-            self.first_tokens.push(FirstToken {
-                worker,
-                ttft_seconds: (now_ms - request.arrived_ms) / 1e3,
-            });
+            self.first_tokens.push(request.first_token(worker, now_ms));
         }
         let first_token_ms = match request.first_token_ms {
             Some(first_token_ms) => first_token_ms,
@@ -274,6 +280,17 @@ impl<'a> Run<'a> {
             time_seconds: now_ms / 1e3,
         });
         self.heed(flow)
+    }
+}
+
+impl InFlight {
+    fn first_token(&self, worker: usize, now_ms: f64) -> FirstToken {
+        FirstToken {
+            worker,
+            ttft_seconds: (now_ms - self.arrived_ms) / 1e3,
+            prefill_seconds: (now_ms - self.placed_ms) / 1e3,
+            uncached_tokens: self.uncached_tokens,
+        }
     }
 }
 
