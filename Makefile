@@ -31,8 +31,8 @@ test: $(VENV)/.light ## All fast tests: Rust crates and the light wheel
 	cargo test --release
 	$(BIN)/python -m pytest
 
-test-live: $(VENV)/.frontend $(VENV)/.dynamo ## Tests against the linked frontend and stock Dynamo, with mocker workers
-	$(BIN)/python -m pytest -m "(live or stock) and not slow"
+test-live: $(VENV)/.frontend $(VENV)/.dynamo ## Tests against the linked frontend, stock Dynamo and NATS, with mocker workers
+	$(BIN)/python -m pytest -m "(live or stock or integration) and not slow"
 
 test-slow: $(VENV)/.frontend $(VENV)/.dynamo ## Measurements that need an idle machine, of the controller above all
 	$(BIN)/python -m pytest -m slow

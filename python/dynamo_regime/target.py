@@ -55,6 +55,8 @@ class Decisions:
         active_requests: Running requests on the chosen worker.
         overlap_blocks: Prompt blocks cached on the chosen worker's device.
         best_overlap_blocks: The most prompt blocks cached on any candidate's device.
+        elapsed_seconds: How long the choice took; every 64th is timed in a frontend, none in
+            ``Router``.
         pool: Pool that was routed.
         dropped: Decisions that are missing, since they were overwritten before they were read; 0 in
             ``recent_decisions``, which reads whatever is there.
@@ -76,6 +78,7 @@ class Decisions:
     active_requests: NDArray[np.float64]
     overlap_blocks: NDArray[np.float64]
     best_overlap_blocks: NDArray[np.float64]
+    elapsed_seconds: NDArray[np.float64]
     pool: NDArray[np.str_]
     dropped: int
 

@@ -5,6 +5,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from dynamo_regime.control.events import ReadingSummary, summarise
+from dynamo_regime.control.fleet.status import FleetStatus
 from dynamo_regime.control.live import LiveState
 from dynamo_regime.target import PoolPolicy
 
@@ -64,6 +65,31 @@ class WorkerView(BaseModel):
     active_requests: float | None
 
 
+class FleetView(BaseModel):
+    """How this frontend stands in its fleet."""
+
+    member: str = Field(description="This frontend's name there.")
+    connected: bool
+    reason: str = Field(description='Why it is not connected; "" if it is.')
+    decider: str | None = Field(description="Who decides, as last seen; null if nobody does.")
+    is_decider: bool
+    version: int | None = Field(description="Of the policy followed; null before the first.")
+    members: int = Field(description="How many were heard at the last look, this one included.")
+
+    @classmethod
+    def of(cls, status: FleetStatus) -> Self:
+        """A status in words of the wire."""
+        return cls(
+            member=status.member,
+            connected=status.connected,
+            reason=status.reason,
+            decider=status.decider,
+            is_decider=status.is_decider,
+            version=None if status.policy is None else status.policy.version,
+            members=status.members,
+        )
+
+
 class ControllerView(BaseModel):
     """How the controller stands.
 
@@ -84,6 +110,7 @@ class ControllerView(BaseModel):
     workers: list[WorkerView] = Field(description=f"At most {MAX_WORKERS} of them.")
     overrides: list[Override]
     policies: list[PoolPolicy]
+    fleet: FleetView | None = Field(description="null if it is in none.")
 
     @classmethod
     def of(cls, state: LiveState, policies: list[PoolPolicy]) -> Self:
@@ -119,4 +146,5 @@ class ControllerView(BaseModel):
                 for pool, seconds in state.overrides.items()
             ],
             policies=policies,
+            fleet=None if state.fleet is None else FleetView.of(state.fleet),
         )

@@ -101,6 +101,7 @@ class DecisionRow(BaseModel):
     active_requests: float | None
     overlap_blocks: float | None
     best_overlap_blocks: float | None
+    elapsed_seconds: float | None
 
 
 class RecentDecisions(BaseModel):

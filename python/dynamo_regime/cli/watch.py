@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
-    from dynamo_regime.admin.controller_wire import ControllerView
+    from dynamo_regime.admin.controller_wire import ControllerView, FleetView
 
 _BARS = "▁▂▃▄▅▆▇█"
 _HISTORY = 60
@@ -99,6 +99,8 @@ def _headline(view: "ControllerView") -> "RenderableType":
     regime = view.regime or "not decided yet"
     line.append(regime, style=f"bold {_COLOURS.get(regime, 'default')}")
     line.append(f"   load index: {_number(view.load_index, '')}\n{view.reason or ''}")
+    if view.fleet is not None:
+        line.append(f"\n{_fleet(view.fleet)}")
     for trouble in _troubles(view):
         line.append(f"\n{trouble}", style="bold red")
     for override in view.overrides:
@@ -107,12 +109,22 @@ def _headline(view: "ControllerView") -> "RenderableType":
     return line
 
 
+def _fleet(fleet: "FleetView") -> str:
+    version = "no policy yet" if fleet.version is None else f"version {fleet.version}"
+    decider = "this frontend" if fleet.is_decider else fleet.decider or "nobody"
+    return (
+        f"fleet: {version}, decided by {decider}, {fleet.members} members; this is {fleet.member}"
+    )
+
+
 def _troubles(view: "ControllerView") -> Iterable[str]:
     if not view.healthy:
         age = view.round_age_seconds
         yield f"the controller's thread is hung or dead: nothing from it for {age:.1f} s"
     if view.fallen_back:
         yield "the safe policy is in force, for want of readings"
+    if view.fleet is not None and not view.fleet.connected:
+        yield f"the fleet is out of reach, the policy stays: {view.fleet.reason}"
     if view.signal_problem:
         yield view.signal_problem
 

@@ -153,11 +153,11 @@ def _sentence(place: str, error: Any) -> str:
 
 
 def _key(steps: list[Any]) -> str:
-    # pydantic names the chosen kind of detector as a step of its own, which nobody wrote.
+    # pydantic names the chosen kind of a detector or source as a step, which nobody wrote.
     written = [
         str(step)
         for before, step in zip([None, *steps], steps, strict=False)
-        if before != "detector" or step == "kind"
+        if before not in ("detector", "signals") or step == "kind"
     ]
     return ".".join(written) or "the whole"
 

@@ -13,9 +13,10 @@ from typing import Self
 
 from dynamo_regime.control.detectors import LoadSettings, PaperSettings, SloSettings, make_detector
 from dynamo_regime.control.events import Event, EventKind, PoolSwap, ReadingSummary, summarise
+from dynamo_regime.control.orders import Orders
 from dynamo_regime.control.overrides import Overrides
 from dynamo_regime.control.prediction import NO_PREDICTION, predicted_effect
-from dynamo_regime.control.profile import Profile, Setting
+from dynamo_regime.control.profile import POOLS, Profile, Setting
 from dynamo_regime.control.quality import QualityTracker
 from dynamo_regime.control.reading import Reading
 from dynamo_regime.control.regime import Cause, Regime, RegimeMachine, Transition
@@ -40,6 +41,7 @@ class Step:
         swaps: What is to be swapped now; empty unless the mode is ``act``.
         shadow_swaps: What would have been swapped; empty unless the mode is ``shadow``.
         events: All that happened, for the ring.
+        decided: What the controller would have every pool set to, whether it is followed or not.
         reason: Why things are as they are, in a phrase that people can read.
     """
 
@@ -50,6 +52,7 @@ class Step:
     swaps: tuple[PoolSwap, ...]
     shadow_swaps: tuple[PoolSwap, ...]
     events: tuple[Event, ...]
+    decided: Orders
     reason: str
 
 
@@ -58,10 +61,12 @@ class Controller:
 
     In mode ``act`` a step proposes a swap for every pool whose policy is not what the profile says
     and that nobody has taken over; so a swap that failed, or a pool that came late, is made good by
-    the next step. Its own mind changes only with a transition, or, with a profile that goes by
-    load index, when ``min_dwell_seconds`` have passed since the last change and a setting differs
-    by more than 5 %. Of both together there are thus at most ``2 · (1 + floor(T / min_dwell))`` in
-    any T seconds.
+    the next step, without a second event. Before the first telling reading nothing is changed, for
+    a frontend may start at peak load.
+
+    Its own mind changes only with a transition, or, with a profile that goes by load index, when
+    ``min_dwell_seconds`` have passed since the last change and a setting differs by more than 5 %.
+    Of both together there are thus at most ``2 · (1 + floor(T / min_dwell))`` in any T seconds.
     """
 
     def __init__(
@@ -100,6 +105,8 @@ class Controller:
         self._recent: deque[ReadingSummary] = deque(maxlen=READINGS_PER_EVENT)
         self._last_reading_time: float | None = None
         self._shadow: dict[tuple[str, str], Setting] = {}
+        self._proposed: list[tuple[int, PoolSwap]] = []
+        self._has_seen = False
 
     @classmethod
     def from_settings(cls, settings: ControllerSettings, place: str, folder: Path) -> Self:
@@ -156,7 +163,13 @@ class Controller:
             self._pending.append(Event(EventKind.OVERRIDE_END, time, reason, pool=pool))
         return released
 
-    def step(self, time: float, reading: Reading | None, current: Sequence[PoolPolicy]) -> Step:
+    def step(
+        self,
+        time: float,
+        reading: Reading | None,
+        current: Sequence[PoolPolicy],
+        orders: Orders | None = None,
+    ) -> Step:
         """Take the next reading and say what follows from it.
 
         Args:
@@ -164,13 +177,16 @@ class Controller:
             reading: The latest one; None if there is none. One with the same time as the one
                 before is not looked at again.
             current: The policies in force.
+            orders: What is to be followed in place of its own decision, as in a fleet.
         """
         events = [*self._pending, *self._expired(time)]
         self._pending.clear()
         if self._mode is Mode.OFF:
-            return Step(Regime.NORMAL, False, None, None, (), (), tuple(events), "the mode is off")
+            off = Orders({}, None, "the mode is off")
+            return Step(Regime.NORMAL, False, None, None, (), (), tuple(events), off, off.reason)
         fresh = self._fresh(reading)
         verdict = None if fresh is None else self._detector.update(fresh)
+        self._has_seen |= verdict is not None and verdict.regime is not None
         transition = self._machine.step(time, verdict)
         if fresh is not None:
             self._recent.append(summarise(fresh))
@@ -189,10 +205,19 @@ class Controller:
                 )
             )
         self._follow_level(verdict, transition)
-        reason = self._reason(verdict)
-        swaps = self._swaps(current)
+        decided = self._decided(verdict)
+        followed = decided if orders is None else orders
+        swaps = self._swaps(current, followed)
         kind = EventKind.SWAP if self._mode is Mode.ACT else EventKind.SHADOW_SWAP
-        events.extend(Event(kind, time, reason, swap=swap) for swap in swaps)
+        # One that is proposed again, since it was refused, is no news.
+        versions = {(policy.pool, policy.instance): policy.version for policy in current}
+        proposed = [(versions[swap.pool, swap.instance], swap) for swap in swaps]
+        events.extend(
+            Event(kind, time, followed.reason, swap=each[1])
+            for each in proposed
+            if each not in self._proposed
+        )
+        self._proposed = proposed
         acting = self._mode is Mode.ACT
         return Step(
             regime=self._machine.regime,
@@ -202,7 +227,8 @@ class Controller:
             swaps=swaps if acting else (),
             shadow_swaps=() if acting else swaps,
             events=tuple(events),
-            reason=reason,
+            decided=decided,
+            reason=decided.reason,
         )
 
     def _expired(self, time: float) -> list[Event]:
@@ -243,6 +269,16 @@ class Controller:
         self._level = verdict.level
         self._level_changed = now
 
+    def _decided(self, verdict: Verdict | None) -> Orders:
+        if not (self._has_seen or self._machine.fallen_back):
+            return Orders({}, None, "nothing is known of the load yet, and nothing is changed")
+        wanted = {pool: self._wanted(pool) for pool in POOLS}
+        return Orders(
+            settings={pool: setting for pool, setting in wanted.items() if setting is not None},
+            regime=None if self._machine.fallen_back else self._machine.regime,
+            reason=self._reason(verdict),
+        )
+
     def _wanted(self, pool: str) -> Setting | None:
         """What the profile says for a pool now; None leaves it alone."""
         settings = self._profile.pool(pool)
@@ -252,10 +288,10 @@ class Controller:
             return self._profile.safe
         return settings.at(self._machine.regime, self._level)
 
-    def _swaps(self, current: Sequence[PoolPolicy]) -> tuple[PoolSwap, ...]:
+    def _swaps(self, current: Sequence[PoolPolicy], orders: Orders) -> tuple[PoolSwap, ...]:
         swaps = []
         for policy in current:
-            wanted = self._wanted(policy.pool)
+            wanted = orders.settings.get(policy.pool)
             if wanted is None or self._overrides.covers(policy.pool):
                 continue
             present = Setting(temperature=policy.temperature, prefill_weight=policy.prefill_weight)
@@ -264,13 +300,14 @@ class Controller:
                 present = self._shadow.get((policy.pool, policy.instance), present)
                 self._shadow[policy.pool, policy.instance] = wanted
             if wanted != present:
-                swaps.append(self._swap(policy, present, wanted))
+                swaps.append(self._swap(policy, present, wanted, orders.regime))
         return tuple(swaps)
 
-    def _swap(self, policy: PoolPolicy, present: Setting, wanted: Setting) -> PoolSwap:
+    def _swap(
+        self, policy: PoolPolicy, present: Setting, wanted: Setting, regime: Regime | None
+    ) -> PoolSwap:
         prediction = NO_PREDICTION
-        if not self._machine.fallen_back:
-            regime = self._machine.regime
+        if regime is not None:
             prediction = predicted_effect(self._profile, policy.pool, regime, present, wanted)
         return PoolSwap(
             pool=policy.pool,

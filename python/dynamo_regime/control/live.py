@@ -10,15 +10,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dynamo_regime.control.controller import Controller, Step
 from dynamo_regime.control.events import EventRing, PoolSwap
+from dynamo_regime.control.orders import Orders
 from dynamo_regime.control.reading import Reading
 from dynamo_regime.control.regime import Transition
 from dynamo_regime.control.settings import Mode
 from dynamo_regime.control.signals.source import Source
 from dynamo_regime.errors import RegimeError, UnknownPoolError
 from dynamo_regime.target import PolicyTarget
+
+if TYPE_CHECKING:
+    from dynamo_regime.control.fleet.participation import Participation
+    from dynamo_regime.control.fleet.status import FleetStatus
 
 READ_SECONDS = 0.25
 """The source is read at this pace, whatever the detector's: its rings must not overflow."""
@@ -68,6 +74,7 @@ class LiveState:
         reading_age_seconds: Age of ``reading``.
         signal_problem: Why there are no readings; "" if there are.
         overrides: Seconds to live of every override, by pool; None is the one of all pools.
+        fleet: How this frontend stands in its fleet; None if it is in none.
     """
 
     mode: Mode
@@ -78,6 +85,7 @@ class LiveState:
     reading_age_seconds: float | None
     signal_problem: str
     overrides: dict[str | None, float]
+    fleet: "FleetStatus | None"
 
 
 class LiveController:
@@ -89,6 +97,7 @@ class LiveController:
         source: Source,
         target: PolicyTarget,
         *,
+        fleet: "Participation | None" = None,
         observer: Observer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -98,6 +107,7 @@ class LiveController:
             controller: What decides.
             source: What it decides by.
             target: What it swaps.
+            fleet: Whom it decides with; by default it decides alone.
             observer: Is told what happens.
             clock: Seconds on a clock that never goes back.
         """
@@ -106,6 +116,8 @@ class LiveController:
         self.observer = observer or Observer()
         self._controller = controller
         self._source = source
+        self._fleet = fleet
+        self._orders: Orders | None = None
         self._clock = clock
         self._unix_offset = time.time() - clock()
         self._lock = threading.Lock()  # of the controller
@@ -150,6 +162,7 @@ class LiveController:
             reading_age_seconds=None if seen is None else now - seen[1].time,
             signal_problem=self._source.problem,
             overrides=self._overrides,
+            fleet=None if self._fleet is None else self._fleet.status(),
         )
 
     def override(self, seconds: float, pool: str | None = None) -> None:
@@ -196,21 +209,27 @@ class LiveController:
             self.round()
 
     def _round(self, now: float) -> None:
-        reading = self._source.read(now)
-        interval = self._controller.reading_interval_seconds
-        # Half a pace of slack: a round that comes a little early must not wait for another.
-        if self._last_step is not None and now - self._last_step < interval - READ_SECONDS / 2:
+        reading, orders = self._source.read(now), None
+        if self._fleet is not None:
+            reading, orders = self._fleet.reading(now, reading), self._fleet.orders()
+        due = self._due(now, reading)
+        if not due and orders == self._orders:
             return
-        self._last_step = now
+        self._orders = orders
         with self._lock:
             began = time.perf_counter()
-            step = self._controller.step(now, reading, self.target.policies())
+            policies = self.target.policies()
+            step = self._controller.step(now, reading if due else None, policies, orders)
             self.observer.stepped(time.perf_counter() - began)
             # Within the lock: an override that comes now must find the swap done, not under way.
             for swap in step.swaps:
                 self._swap(swap)
             self._overrides = self._controller.overrides
-        self._seen = step, reading
+        if due:
+            self._last_step = now
+            self._seen = step, reading
+            if self._fleet is not None:
+                self._fleet.propose(now, step.decided)
         self.events.extend(step.events)
         if step.transition is not None:
             self.observer.transition(step.transition)
@@ -222,6 +241,17 @@ class LiveController:
             )
         for swap in step.shadow_swaps:
             self.observer.shadow_swapped(swap)
+
+    def _due(self, now: float, reading: Reading) -> bool:
+        """Whether it is time to decide; what a fleet decided is followed at any time."""
+        if self._last_step is None or self._seen is None:
+            return True
+        # A fleet's reading is new only with every look at the bucket, and must not count twice.
+        if self._fleet is not None and reading.time == self._seen[1].time:
+            return False
+        # Half a pace of slack: a round that comes a little early must not wait for another.
+        pace = self._controller.reading_interval_seconds - READ_SECONDS / 2
+        return now - self._last_step >= pace
 
     def _swap(self, swap: PoolSwap) -> None:
         began = time.perf_counter()

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -20,6 +21,10 @@ from dynamo_regime.control.reading import WorkerLoad
 from dynamo_regime.control.regime import Transition
 from dynamo_regime.control.settings import Mode
 from dynamo_regime.control.verdict import Regime
+from dynamo_regime.target import Decisions
+
+if TYPE_CHECKING:
+    from dynamo_regime.control.fleet.status import FleetStatus
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -30,6 +35,7 @@ _DECISIONS = 1_000
 _encode: Callable[[CollectorRegistry], bytes] = generate_latest
 
 _DELAYS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0)
+_SELECTION = (1e-7, 2e-7, 3e-7, 5e-7, 7.5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2)
 _FAST = (1e-6, 5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 0.1, 1.0)
 
 
@@ -70,6 +76,9 @@ class Metrics(Observer):
         )
         self._swap_seconds = histogram("swap_duration", "Time that a swap took.", _FAST)
         self._step_seconds = histogram("controller_step", "Time that a decision took.", _FAST)
+        self._selection = histogram(
+            "selection", "Time that the plug-in took to choose a worker; every 64th.", _SELECTION
+        )
 
     def stepped(self, seconds: float) -> None:
         """Count a decision."""
@@ -97,6 +106,12 @@ class Metrics(Observer):
     def failed(self) -> None:
         """Count a round that failed."""
         self._errors.inc()
+
+    def decided(self, decisions: Decisions) -> None:
+        """Count the routing decisions that were timed."""
+        elapsed = decisions.elapsed_seconds
+        for seconds in elapsed[np.isfinite(elapsed)].tolist():
+            self._selection.observe(seconds)
 
     def watch(self, live: LiveController, lost: Callable[[], int]) -> None:
         """From now on, show how ``live`` stands, too.
@@ -129,6 +144,8 @@ class _Present(Collector):
         )
         yield from self._policies()
         yield from _decided(state)
+        if state.fleet is not None:
+            yield from _fleet(state.fleet)
         yield from self._shares()
         if state.reading is not None:
             yield _imbalance(state.reading.workers or ())
@@ -234,6 +251,30 @@ def _decided(state: LiveState) -> Iterator[Metric]:
                 "0 no load, 1 where the transition regime begins, 2 where the saturated one does.",
                 value=verdict.level,
             )
+
+
+def _fleet(status: "FleetStatus") -> Iterator[Metric]:
+    yield _gauge("fleet_up", "1 while the fleet's bucket is read.", value=float(status.connected))
+    yield _gauge(
+        "fleet_decider", "1 if this frontend decides for the fleet.", value=float(status.is_decider)
+    )
+    yield _gauge(
+        "fleet_policy_version",
+        "Version of the fleet's policy that is followed here; 0 before the first.",
+        value=0 if status.policy is None else status.policy.version,
+    )
+    yield _gauge("fleet_members", "Members heard at the last look.", value=status.members)
+    if status.contact_age_seconds is not None:
+        yield _gauge(
+            "fleet_contact_age_seconds",
+            "Time since the fleet's bucket was last read.",
+            value=status.contact_age_seconds,
+        )
+    yield CounterMetricFamily(
+        "dynamo_regime_fleet_leases_taken",
+        "Times that this frontend has come to decide for the fleet.",
+        value=status.leases_taken,
+    )
 
 
 def _imbalance(workers: tuple[WorkerLoad, ...]) -> Metric:

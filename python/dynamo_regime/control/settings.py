@@ -1,4 +1,4 @@
-"""The controller's own settings: the section ``regime_controller``, less signals and fleet."""
+"""The controller's settings: the section ``regime_controller``."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -9,8 +9,10 @@ from pydantic import BeforeValidator, Field
 
 from dynamo_regime.control.checked import Checked, Positive
 from dynamo_regime.control.detectors import DetectorSettings
+from dynamo_regime.control.fleet.settings import FleetSettings
 from dynamo_regime.control.profile import Profile
 from dynamo_regime.control.profile_file import find_profile, profile_from
+from dynamo_regime.control.signals.settings import InProcessSignals, SignalSettings
 
 
 class Mode(StrEnum):
@@ -59,6 +61,8 @@ class ControllerSettings(Checked):
         detector: Settings of a detector; by default the profile's own, or else ``load``.
         regime: When the regime changes.
         ttft_limit_seconds: A request above it counts as hurt by a transition; None counts none.
+        signals: What to decide by; by default what this process sees.
+        fleet: Whom to decide with; None is alone.
     """
 
     mode: Annotated[Mode, BeforeValidator(_mode)] = Mode.SHADOW
@@ -66,6 +70,8 @@ class ControllerSettings(Checked):
     detector: DetectorSettings | None = None
     regime: RegimeSettings = RegimeSettings()
     ttft_limit_seconds: Positive | None = None
+    signals: SignalSettings = InProcessSignals()
+    fleet: FleetSettings | None = None
 
     def resolved_profile(self, place: str, folder: Path) -> Profile:
         """The profile itself.

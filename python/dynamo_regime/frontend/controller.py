@@ -1,8 +1,9 @@
 """The controller inside the frontend: from its section in the router-policy file to its thread."""
 
+import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +15,11 @@ from dynamo_regime.frontend.settings import Settings
 
 if TYPE_CHECKING:
     from dynamo_regime.control.controller import Controller
+    from dynamo_regime.control.fleet.participation import Participation
     from dynamo_regime.control.live import LiveController
     from dynamo_regime.control.metrics import Metrics
+    from dynamo_regime.control.signals.remote import RemoteSource
+    from dynamo_regime.control.signals.settings import InProcessSignals, SignalSettings
 
 _POLICY_FILE = "router_policy_config"
 
@@ -27,10 +31,14 @@ class Plan:
     Attributes:
         settings: The frontend's, whose router-policy file is Dynamo's part only.
         controller: What decides; None if there is no section, or its mode is off.
+        signals: What it decides by: how this process is read, or another source.
+        fleet: Whom it decides with; None if it decides alone.
     """
 
     settings: Settings
     controller: "Controller | None"
+    signals: "InProcessSignals | RemoteSource | None" = None
+    fleet: "Participation | None" = None
 
 
 @contextmanager
@@ -38,11 +46,12 @@ def planned(settings: Settings) -> Iterator[Plan]:
     """Take the controller's section out of the router-policy file, for as long as it is used.
 
     Without a section nothing is loaded and nothing changes. Dynamo's part lies in a temporary file,
-    which Dynamo reads anew with every model that it discovers.
+    which Dynamo reads anew with every model that it discovers. If there is a fleet, the frontend is
+    a member of it meanwhile.
 
     Raises:
-        RegimeError: The section, or a profile that it names, cannot be used. One that is raised
-            within, about the temporary file, names the one that the user wrote.
+        RegimeError: The section, a profile that it names, or its fleet cannot be used. One that is
+            raised within, about the temporary file, names the one that the user wrote.
     """
     kv_router = settings.options["kv_router"]
     path = kv_router[_POLICY_FILE] if isinstance(kv_router, dict) else None
@@ -57,22 +66,33 @@ def planned(settings: Settings) -> Iterator[Plan]:
     from dynamo_regime.control.settings import ControllerSettings, Mode
 
     rest, section = split_router_policy(text, path)
-    controller = None
+    controller = signals = fleet_settings = None
     if section is not None:
         place = f"{path}: {SECTION}"
         wanted = validated(ControllerSettings, section, place)
         if wanted.mode is not Mode.OFF:
             controller = Controller.from_settings(wanted, place, Path(path).parent)
-            trace_requests_in_process()
-    with tempfile.TemporaryDirectory(prefix="dynamo-regime-") as folder:
+            signals = _signals(wanted.signals, settings, place)
+            fleet_settings = wanted.fleet
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dynamo-regime-"))
         part = Path(folder) / "router-policy.yaml"
         if rest is not None:
             part.write_text(rest, encoding="utf-8")
         options = settings.options | {
             "kv_router": kv_router | {_POLICY_FILE: None if rest is None else str(part)}
         }
+        fleet = None
+        if fleet_settings is not None:
+            from dynamo_regime.control.signals.prometheus import Prometheus
+            from dynamo_regime.frontend.fleet import joined
+
+            of_all = isinstance(signals, Prometheus)
+            fleet = stack.enter_context(
+                joined(fleet_settings, settings.url, readings_are_of_all=of_all)
+            )
         try:
-            yield Plan(replace(settings, options=options), controller)
+            yield Plan(replace(settings, options=options), controller, signals, fleet)
         except RegimeError as error:
             if str(part) not in str(error):
                 raise
@@ -81,18 +101,49 @@ def planned(settings: Settings) -> Iterator[Plan]:
 
 def run(plan: Plan, frontend: NativeFrontend) -> "tuple[LiveController, Metrics] | None":
     """Start the controller of a frontend that serves; None if there is none."""
-    if plan.controller is None:
+    if plan.controller is None or plan.signals is None:
         return None
     from dynamo_regime.control.live import LiveController
     from dynamo_regime.control.metrics import Metrics
-    from dynamo_regime.frontend.source import FrontendSource
+    from dynamo_regime.control.signals.remote import RemoteSource
+    from dynamo_regime.frontend.source import FrontendSource, RemoteReadings
 
     metrics = Metrics()
-    source = FrontendSource(frontend, plan.settings)
-    live = LiveController(plan.controller, source, frontend, observer=metrics)
+    source: FrontendSource | RemoteReadings
+    if isinstance(plan.signals, RemoteSource):
+        source = RemoteReadings(frontend, plan.signals, metrics.decided)
+    else:
+        source = FrontendSource(frontend, plan.settings, plan.signals, metrics.decided)
+    live = LiveController(plan.controller, source, frontend, fleet=plan.fleet, observer=metrics)
     metrics.watch(live, lambda: source.lost)
     live.start()
     return live, metrics
+
+
+def _signals(
+    wanted: "SignalSettings", settings: Settings, place: str
+) -> "InProcessSignals | RemoteSource":
+    """What is to be read; Dynamo's request trace is on only where it is.
+
+    Raises:
+        SignalError: The source cannot be used.
+    """
+    from dynamo_regime.control.signals.settings import InProcessSignals, remote_source
+    from dynamo_regime.control.signals.source import SignalError
+    from dynamo_regime.frontend.source import loopback, metrics_prefix
+
+    if isinstance(wanted, InProcessSignals):
+        trace_requests_in_process()
+        return wanted
+    try:
+        return remote_source(
+            wanted,
+            own_url=loopback(settings.url),
+            metrics_prefix=metrics_prefix(settings),
+            environment=os.environ,
+        )
+    except SignalError as error:
+        raise SignalError(f"{place}.signals: {error}") from None
 
 
 def _text(path: str) -> str:

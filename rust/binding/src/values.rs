@@ -67,6 +67,9 @@ pub fn decisions<'py, 'a>(
     columns.add("best_overlap_blocks", |decision| {
         known(decision.best_overlap_blocks)
     })?;
+    columns.add("elapsed_seconds", |decision| {
+        known(decision.elapsed_ns.map(|elapsed| elapsed / 1e9))
+    })?;
     let pool_names: Vec<_> = rows.iter().map(|(pool, _)| fixed_width(pool)).collect();
     let arguments = columns.arguments;
     arguments.set_item("pool", PyArray1::from_vec(py, pool_names))?;

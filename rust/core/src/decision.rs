@@ -35,10 +35,12 @@ pub struct Decision {
     pub overlap_blocks: Option<f64>,
     /// The most prompt blocks cached on any candidate's device.
     pub best_overlap_blocks: Option<f64>,
+    /// How long the choice took, in nanoseconds, of the decisions that were timed.
+    pub elapsed_ns: Option<f64>,
 }
 
 /// Words of a decision in the ring.
-pub(crate) const WORDS: usize = 15;
+pub(crate) const WORDS: usize = 16;
 
 impl Decision {
     pub(crate) fn to_words(self) -> [u64; WORDS] {
@@ -59,6 +61,7 @@ impl Decision {
             optional(self.active_requests),
             optional(self.overlap_blocks),
             optional(self.best_overlap_blocks),
+            optional(self.elapsed_ns),
         ]
     }
 
@@ -81,6 +84,7 @@ impl Decision {
             active_requests: optional(words[12]),
             overlap_blocks: optional(words[13]),
             best_overlap_blocks: optional(words[14]),
+            elapsed_ns: optional(words[15]),
         }
     }
 }

@@ -12,7 +12,7 @@ use dynamo_regime_core::{
 };
 use fastrand::Rng;
 
-use crate::clock::unix_time_ns;
+use crate::clock::{Stopwatch, unix_time_ns};
 use crate::scorer::Scorer;
 
 /// Scores the workers, chooses one and records why, all by one policy, read once.
@@ -25,6 +25,7 @@ pub(crate) struct Picker {
     scorer: Scorer,
     cell: Arc<PolicyCell>,
     decisions: DecisionWriter,
+    stopwatch: Stopwatch,
     rng: Rng,
     costs: Vec<f64>,
     weights: Vec<f64>,
@@ -38,6 +39,7 @@ impl Picker {
             scorer,
             cell,
             decisions,
+            stopwatch: Stopwatch::default(),
             rng: Rng::new(),
             costs: Vec::new(),
             weights: Vec::new(),
@@ -77,6 +79,7 @@ impl WorkerPicker for Picker {
         context: &WorkerSelectionContext<'_>,
         input: WorkerInputView<'_>,
     ) -> Result<usize, WorkerSelectionPolicyError> {
+        let began = self.stopwatch.start();
         // The one look at the cell: costs, sampling and record are of the same policy.
         let VersionedPolicy { version, policy } = self.cell.load();
         let temperature = context
@@ -101,6 +104,7 @@ impl WorkerPicker for Picker {
             temperature,
             prefill_weight: policy.prefill_weight,
             best_overlap_blocks,
+            elapsed_ns: began.map(|began| began.elapsed().as_nanos() as f64),
         };
         if let Some(decision) = applied.decision(context, input, loads, &self.costs, pick) {
             self.decisions.push(&decision);
@@ -115,6 +119,7 @@ struct Applied {
     temperature: Temperature,
     prefill_weight: PrefillWeight,
     best_overlap_blocks: Option<f64>,
+    elapsed_ns: Option<f64>,
 }
 
 impl Applied {
@@ -147,6 +152,7 @@ impl Applied {
             active_requests: load.is_available().then_some(load.active_requests() as f64),
             overlap_blocks: cache.map(device_blocks),
             best_overlap_blocks: self.best_overlap_blocks,
+            elapsed_ns: self.elapsed_ns,
         })
     }
 }

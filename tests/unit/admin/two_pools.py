@@ -82,6 +82,7 @@ def decisions(rows: int) -> Decisions:
         active_requests=column(math.nan),
         overlap_blocks=column(math.nan),
         best_overlap_blocks=column(math.nan),
+        elapsed_seconds=column(2.5e-7),
         pool=np.full(rows, "prefill"),
         dropped=7,
     )

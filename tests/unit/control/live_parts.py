@@ -4,6 +4,7 @@ import threading
 from dataclasses import dataclass, field
 
 from dynamo_regime.control.controller import Controller
+from dynamo_regime.control.fleet.participation import Participation
 from dynamo_regime.control.live import LiveController
 from dynamo_regime.control.metrics import Metrics
 from dynamo_regime.control.presets import PRESETS
@@ -69,7 +70,7 @@ class Rig:
         return self.metrics.page().decode().splitlines()
 
 
-def rig(mode: Mode, pools: TwoPools | None = None) -> Rig:
+def rig(mode: Mode, pools: TwoPools | None = None, fleet: Participation | None = None) -> Rig:
     """A controller with the preset ``measured`` and the load detector."""
     pools = pools or TwoPools()
     source, clock, metrics = ScriptedSource(), Clock(), Metrics()
@@ -77,6 +78,7 @@ def rig(mode: Mode, pools: TwoPools | None = None) -> Rig:
         Controller(mode=mode, profile=PRESETS["measured"]),
         source,
         pools,
+        fleet=fleet,
         observer=metrics,
         clock=clock,
     )

@@ -116,6 +116,25 @@ def test_a_swap_that_failed_is_proposed_again() -> None:
     assert drive.router.pair() == (0.7, 1.0)
 
 
+def test_a_swap_that_fails_again_and_again_is_one_event() -> None:
+    drive = Drive(profile=PRESETS["measured"])
+    drive.see([CALM])
+    drive.router.deaf = True
+    steps = drive.see([SATURATED] * 200)
+    assert sum(len(step.swaps) for step in steps) > 100
+    transitions = kinds(steps).count(EventKind.TRANSITION)
+    assert kinds(steps).count(EventKind.SWAP) == transitions == 2
+
+
+def test_before_the_first_telling_reading_nothing_is_changed() -> None:
+    drive = Drive(profile=PRESETS["measured"])
+    steps = drive.see([None] * 20)
+    assert not any(step.swaps for step in steps)
+    assert steps[-1].reason.startswith("nothing is known of the load yet")
+    [step] = drive.see([CALM])
+    assert [swap.prefill_weight for swap in step.swaps] == [2.0]
+
+
 def test_shadow_changes_nothing_and_says_once_what_it_would_have_swapped() -> None:
     drive = Drive(mode=Mode.SHADOW)
     steps = drive.see([CALM] * 40 + [BUSY] * 40 + [CALM] * 40)

@@ -107,6 +107,8 @@ def test_a_swap_that_was_refused_is_made_good_when_it_can_be() -> None:
     one.run(1, backlog_seconds=0.01)
     assert pools.policies() == START
     assert 'dynamo_regime_swap_failures_total{pool="prefill"} 4.0' in one.lines()
+    swaps = [each for each in one.live.events.after() if each.event.kind == "swap"]
+    assert len(swaps) == 2, "one event for each pool, however often it is tried"
     pools.refuses = False
     one.run(1, backlog_seconds=0.01)
     assert weights(pools) == {2.0}

@@ -9,9 +9,11 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from dynamo_regime import Decisions
+from dynamo_regime.control.fleet.participation import Participation
 from dynamo_regime.control.metrics import MAX_WORKERS
 from dynamo_regime.control.settings import Mode
 from tests.unit.admin.two_pools import TwoPools, decisions
+from tests.unit.control.fleet.fake_fleet import FakeFleet
 from tests.unit.control.live_parts import Rig, rig
 
 parse: Callable[[str], Iterable[Metric]] = text_string_to_metric_families
@@ -59,6 +61,19 @@ def test_shadow_counts_what_it_would_have_swapped() -> None:
     assert not any(line.startswith("dynamo_regime_swaps_total") for line in lines)
 
 
+def test_the_time_of_a_choice_is_counted_where_it_was_taken() -> None:
+    one = rig(Mode.ACT)
+    made = decisions(5)
+    made.elapsed_seconds[:] = [2.5e-7, np.nan, 4e-6, np.nan, np.nan]
+    one.metrics.decided(made)
+    lines = one.lines()
+    name = "dynamo_regime_selection_seconds"
+    assert f"{name}_count 2.0" in lines
+    assert f'{name}_bucket{{le="2e-07"}} 0.0' in lines
+    assert f'{name}_bucket{{le="3e-07"}} 1.0' in lines
+    assert f'{name}_bucket{{le="5e-06"}} 2.0' in lines
+
+
 def test_a_dead_controller_is_told() -> None:
     lines = rig(Mode.ACT).lines()
     assert "dynamo_regime_controller_up 0.0" in lines
@@ -81,10 +96,11 @@ def test_beyond_so_many_workers_the_others_are_one_series() -> None:
 
 
 def test_every_metric_is_in_the_table_and_nothing_else_is() -> None:
-    one = after_a_spike()
-    families = parse(one.metrics.page().decode())
+    pages = after_a_spike().lines(), rig(Mode.ACT, fleet=Participation(FakeFleet())).lines()
     served = {
-        f"{family.name}_total" if family.type == "counter" else family.name for family in families
+        f"{family.name}_total" if family.type == "counter" else family.name
+        for page in pages
+        for family in parse("\n".join(page) + "\n")
     }
     documented = set(re.findall(r"^\| `(dynamo_regime_\w+)`", TABLE.read_text(), re.MULTILINE))
     assert served == documented

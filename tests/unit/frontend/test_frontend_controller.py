@@ -1,6 +1,9 @@
 """The controller's section in the router-policy file, from the file to its thread."""
 
 import os
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +11,7 @@ import pytest
 
 from dynamo_regime.control.checked import ConfigurationError
 from dynamo_regime.control.settings import Mode
+from dynamo_regime.control.signals import Prometheus
 from dynamo_regime.errors import RegimeError
 from dynamo_regime.frontend.controller import planned
 from dynamo_regime.frontend.settings import Settings, read_settings
@@ -100,7 +104,16 @@ def test_a_file_with_the_section_only_leaves_dynamo_without_one(tmp_path: Path) 
         ("{profile: missing.yaml}", "missing.yaml"),
         ("{detector: {kind: paper, ttft_p99_seconds: {transition: 2, saturated: 1}}}", "saturated"),
         ("[act]", "regime_controller"),
-        ("{fleet: {}}", "fleet"),
+        ("{fleet: {lease_seconds: 0.1}}", "lease_seconds"),
+        ("{fleets: {}}", "fleets"),
+        ("{signals: {kind: nats}}", "signals.kind is 'nats'"),
+        ("{signals: {kind: prometheus}}", "signals.url is missing"),
+        ("{signals: {kind: prometheus, url: 'prometheus:9090'}}", "write http://host:port"),
+        (
+            "{profile: {schema: 1, name: p, pools: {default: {regimes:"
+            " {normal: {temperature: 0, prefill_weight: 1}}}}}}",
+            "transition is missing",
+        ),
     ],
 )
 def test_a_wrong_section_stops_the_start_with_one_sentence_that_names_the_file(
@@ -112,6 +125,56 @@ def test_a_wrong_section_stops_the_start_with_one_sentence_that_names_the_file(
     assert str(tmp_path) in str(error.value)
     assert named in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_fleet_whose_nats_is_not_there_does_not_stop_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NATS_SERVER", "nats://127.0.0.1:9")
+    with planned(settings(tmp_path, DYNAMOS + "regime_controller: {fleet: {}}\n")) as plan:
+        assert plan.fleet is not None
+        status = plan.fleet.status()
+        assert not status.connected
+        assert "check NATS_SERVER" in status.reason
+        assert plan.fleet.orders().settings == {}
+        assert "dynamo-regime-fleet" in {thread.name for thread in threading.enumerate()}
+    assert "dynamo-regime-fleet" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_fleet_with_an_environment_that_cannot_be_used_stops_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NATS_SERVER", "localhost")
+    given = settings(tmp_path, DYNAMOS + "regime_controller: {fleet: {}}\n")
+    with pytest.raises(RegimeError, match="write nats://host:port"), planned(given):
+        pass
+
+
+def test_another_source_leaves_dynamos_request_trace_off(tmp_path: Path) -> None:
+    section = "{signals: {kind: prometheus, url: 'http://127.0.0.1:9'}}"
+    with planned(settings(tmp_path, DYNAMOS + f"regime_controller: {section}\n")) as plan:
+        assert isinstance(plan.signals, Prometheus)
+    assert "DYN_REQUEST_TRACE" not in os.environ
+
+
+def test_an_authority_that_is_no_file_stops_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DYNAMO_REGIME_PROMETHEUS_CA", str(tmp_path / "missing.pem"))
+    section = "{signals: {kind: prometheus, url: 'https://127.0.0.1:9'}}"
+    given = settings(tmp_path, DYNAMOS + f"regime_controller: {section}\n")
+    with (
+        pytest.raises(RegimeError, match=r"regime_controller\.signals: .*missing\.pem"),
+        planned(given),
+    ):
+        pass
+
+
+def test_nats_is_loaded_only_for_a_fleet() -> None:
+    parts = "frontend.controller", "admin.server", "control.metrics", "control.settings"
+    imports = ", ".join(f"dynamo_regime.{part}" for part in parts)
+    code = f"import sys, {imports}; sys.exit('nats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_what_is_wrong_in_dynamos_part_is_told_by_the_name_of_the_users_file(

@@ -29,6 +29,7 @@ DTYPES = {
     "active_requests": np.float64,
     "overlap_blocks": np.float64,
     "best_overlap_blocks": np.float64,
+    "elapsed_seconds": np.float64,
     "pool": np.dtype("<U10"),
 }
 

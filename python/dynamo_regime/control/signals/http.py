@@ -16,6 +16,21 @@ class FetchError(Exception):
     """What was asked for could not be had; the message is a phrase."""
 
 
+def checked_url(url: str) -> str:
+    """The URL of a server, as it is.
+
+    Raises:
+        SignalError: It is none.
+    """
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise SignalError(f"the URL {url!r} is invalid ({error}): write http://host:port") from None
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise SignalError(f"the URL {url!r} has no scheme or host: write http://host:port")
+    return url
+
+
 class HttpSource:
     """GET requests to one server, each with a time limit and a bound on the answer's size."""
 
@@ -38,16 +53,8 @@ class HttpSource:
         Raises:
             SignalError: The URL or the file cannot be used.
         """
-        try:
-            parsed = httpx.URL(url)
-        except httpx.InvalidURL as error:
-            raise SignalError(
-                f"the URL {url!r} is invalid ({error}): write http://host:port"
-            ) from None
-        if parsed.scheme not in ("http", "https") or not parsed.host:
-            raise SignalError(f"the URL {url!r} has no scheme or host: write http://host:port")
-        self.url = parsed
-        self.shown_url = str(parsed.copy_with(userinfo=b""))
+        self.url = httpx.URL(checked_url(url))
+        self.shown_url = str(self.url.copy_with(userinfo=b""))
         self._client = httpx.Client(
             timeout=timeout_seconds,
             verify=_context(authority_path),

@@ -1,5 +1,7 @@
 """Readings from the frontend that this process runs: decisions and finished requests."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dynamo_regime.control.reading import Reading
@@ -7,6 +9,7 @@ from dynamo_regime.control.signals.frontend import Frontend
 from dynamo_regime.control.signals.recent import Interval, Recent
 from dynamo_regime.control.signals.source import MINIMUM_COUNT
 from dynamo_regime.control.signals.worker_loads import WorkerLoads
+from dynamo_regime.target import Decisions
 
 
 class InProcess:
@@ -26,6 +29,7 @@ class InProcess:
         *,
         kv_blocks: float | None = None,
         minimum_count: int = MINIMUM_COUNT,
+        decided: Callable[[Decisions], None] = lambda _: None,
     ) -> None:
         """Read ``frontend``, which nobody else may drain.
 
@@ -35,12 +39,14 @@ class InProcess:
             block_size_tokens: Tokens in a KV-cache block; a backlog is not known without it.
             kv_blocks: KV-cache blocks that each worker has, if known.
             minimum_count: Fewer latencies than that have no quantiles.
+            decided: Is shown the decisions of every drain.
         """
         self._frontend = frontend
         self._window_seconds = window_seconds
         self._recent = Recent(window_seconds, minimum_count)
         self._last_time: float | None = None
         self._loads = WorkerLoads(block_size_tokens, kv_blocks)
+        self._decided = decided
         self._lost = 0
 
     @property
@@ -57,6 +63,7 @@ class InProcess:
         decisions, requests = self._frontend.decisions(), self._frontend.finished_requests()
         self._lost += decisions.dropped + requests.lagged
         begin, self._last_time = self._last_time, time
+        self._decided(decisions)
         self._loads.decided(time, decisions)
         self._loads.finished(requests)
         if begin is None or begin > time:

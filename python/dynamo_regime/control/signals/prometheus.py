@@ -10,8 +10,9 @@ from dynamo_regime.control.signals import metric_names
 from dynamo_regime.control.signals.histogram import Histogram
 from dynamo_regime.control.signals.http import FetchError, HttpSource
 from dynamo_regime.control.signals.metric_names import DEFAULT_PREFIX, FrontendNames
+from dynamo_regime.control.signals.remote import RemoteSource
 from dynamo_regime.control.signals.scrape import Growth, workers_of
-from dynamo_regime.control.signals.source import MINIMUM_COUNT, Availability, SignalError
+from dynamo_regime.control.signals.source import MINIMUM_COUNT, SignalError
 from dynamo_regime.control.signals.window import reading_of
 
 TOKEN_VARIABLE = "DYNAMO_REGIME_PROMETHEUS_TOKEN"
@@ -23,7 +24,7 @@ _NOT_DECODE = 'phase!="decode"'
 _Answer = list[tuple[Mapping[str, str], float]]
 
 
-class Prometheus:
+class Prometheus(RemoteSource):
     """A source that asks a Prometheus server, which scrapes all frontends.
 
     What is added up over frontends is added up by the server, per bucket, before any quantile is
@@ -38,6 +39,7 @@ class Prometheus:
         *,
         matchers: Mapping[str, str] | None = None,
         loads_are_shared: bool = False,
+        read_seconds: float = 5.0,
         minimum_count: int = MINIMUM_COUNT,
         metrics_prefix: str = DEFAULT_PREFIX,
         timeout_seconds: float = 2.0,
@@ -53,6 +55,7 @@ class Prometheus:
             matchers: Labels that tell this deployment's frontends from others on the same server.
             loads_are_shared: Every frontend sees the whole load of a worker (Dynamo's replica
                 sync), rather than its own share.
+            read_seconds: It is asked no more often than this.
             minimum_count: Fewer latencies than that have no quantiles.
             metrics_prefix: The frontends' ``DYN_METRICS_PREFIX``.
             timeout_seconds: Bound on each wait for the server.
@@ -62,13 +65,13 @@ class Prometheus:
         """
         if not 0.001 <= window_seconds < math.inf:
             raise SignalError(f"a window of {window_seconds} s cannot be used: give 1 ms or more")
-        self._http = HttpSource(
+        http = HttpSource(
             url,
             timeout_seconds,
             token=environment.get(TOKEN_VARIABLE),
             authority_path=environment.get(AUTHORITY_VARIABLE),
         )
-        self._window_seconds = window_seconds
+        super().__init__(f"Prometheus at {http.shown_url}", http, window_seconds, read_seconds)
         self._range = f"[{round(window_seconds * 1000)}ms]"
         self._matchers = [
             f"{name}={json.dumps(value, ensure_ascii=False)}"
@@ -77,31 +80,8 @@ class Prometheus:
         self._over_frontends = "max" if loads_are_shared else "sum"
         self._minimum_count = minimum_count
         self._names = FrontendNames.of(metrics_prefix)
-        self._availability = Availability(f"Prometheus at {self._http.shown_url}")
 
-    @property
-    def problem(self) -> str:
-        """Why the server cannot be had; "" if it can."""
-        return self._availability.problem
-
-    def read(self, time: float) -> Reading:
-        """Ask and make a reading; all of it is None while the server is unavailable."""
-        nothing = Reading(time, self._window_seconds)
-        if not self._availability.ready(time):
-            return nothing
-        try:
-            reading = self._reading(time)
-        except FetchError as error:
-            self._availability.failed(time, str(error))
-            return nothing
-        self._availability.succeeded()
-        return reading
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._http.close()
-
-    def _reading(self, time: float) -> Reading:
+    def _ask(self, time: float) -> Reading:
         names = self._names
         grown = Growth(
             histograms={name: self._histogram(name) for name in (names.ttft, names.itl)},

@@ -39,6 +39,7 @@ fn every_field_comes_back_as_it_was_written() {
         active_requests: None,
         overlap_blocks: Some(0.0),
         best_overlap_blocks: Some(8.0),
+        elapsed_ns: Some(250.0),
     };
     let log = DecisionLog::default();
     log.writer().push(&written);

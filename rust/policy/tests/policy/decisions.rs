@@ -103,6 +103,27 @@ fn a_decision_holds_the_choice_and_its_grounds() {
 }
 
 #[test]
+fn every_64th_choice_is_timed() {
+    let (workers, request) = pool();
+    let plugin = plugin();
+    let policy = plugin.policy(WorkerType::Prefill);
+    for _ in 0..200 {
+        select(&policy, &workers, &request, BLOCK_SIZE).unwrap();
+    }
+    let decisions = plugin.pools.recent_decisions(None, 200);
+    let timed: Vec<(usize, f64)> = decisions
+        .iter()
+        .enumerate()
+        .filter_map(|(place, (_, decision))| Some((place, decision.elapsed_ns?)))
+        .collect();
+    assert_eq!(
+        timed.iter().map(|(place, _)| *place).collect::<Vec<_>>(),
+        [63, 127, 191]
+    );
+    assert!(timed.iter().all(|(_, elapsed_ns)| *elapsed_ns > 0.0));
+}
+
+#[test]
 fn plain_decode_says_nothing_of_a_cache_it_does_not_look_at() {
     let (workers, request) = pool();
     let plugin = plugin();

@@ -28,6 +28,7 @@ def decisions(*rows: dict[str, Any], dropped: int = 0) -> Decisions:
     overlaps = ("overlap_blocks", "best_overlap_blocks")
     return Decisions(
         **{name: column(name, 0.0, np.float64) for name in (*loads, *costs, *overlaps)},
+        elapsed_seconds=column("elapsed_seconds", math.nan, np.float64),
         time_ns=column("time_ns", 0, np.uint64),
         version=column("version", 1, np.uint64),
         worker_id=column("worker_id", 0, np.uint64),
