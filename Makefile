@@ -40,6 +40,7 @@ test-slow: $(VENV)/.frontend $(VENV)/.dynamo ## Measurements that need an idle m
 bench: $(VENV)/.light ## Benchmark gates: our hot path beside Dynamo's and numpy's, as ratios in one run
 	mkdir -p .benchmarks
 	cargo bench --bench ratio -- --max-ratio 1.05 | tee .benchmarks/policy-ratio.json
+	cargo bench --bench swap -- --max-ratio 1.5 | tee .benchmarks/swap-ratio.json
 	$(BIN)/python benches/python/ratio.py --json .benchmarks/select-ratio.json
 
 bench-full: bench ## The same, and criterion's and pytest-benchmark's full reports

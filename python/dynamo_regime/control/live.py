@@ -69,6 +69,7 @@ class LiveState:
         mode: What it may do.
         healthy: Whether its thread is alive and has completed a round lately.
         round_age_seconds: Since its last completed round, or its start.
+        cpu_seconds: Processor time that its thread has used.
         step: The last decision; None before the first.
         reading: What it was based on.
         reading_age_seconds: Age of ``reading``.
@@ -80,6 +81,7 @@ class LiveState:
     mode: Mode
     healthy: bool
     round_age_seconds: float
+    cpu_seconds: float
     step: Step | None
     reading: Reading | None
     reading_age_seconds: float | None
@@ -126,6 +128,7 @@ class LiveController:
             target=self._run, name="dynamo-regime-controller", daemon=True
         )
         self._completed = clock()
+        self._cpu_seconds = 0.0
         self._last_step: float | None = None
         self._failing = False
         # Each replaced whole, so that nobody has to wait for the thread in order to look.
@@ -157,6 +160,7 @@ class LiveController:
             mode=self._controller.mode,
             healthy=self._thread.is_alive() and age < HUNG_SECONDS,
             round_age_seconds=age,
+            cpu_seconds=self._cpu_seconds,
             step=None if seen is None else seen[0],
             reading=None if seen is None else seen[1],
             reading_age_seconds=None if seen is None else now - seen[1].time,
@@ -207,6 +211,7 @@ class LiveController:
     def _run(self) -> None:
         while not self._stopping.wait(READ_SECONDS):
             self.round()
+            self._cpu_seconds = time.thread_time()
 
     def _round(self, now: float) -> None:
         reading, orders = self._source.read(now), None

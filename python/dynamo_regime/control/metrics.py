@@ -216,6 +216,11 @@ def _health(state: LiveState) -> Iterator[Metric]:
         "Time since the controller completed a round.",
         value=state.round_age_seconds,
     )
+    yield CounterMetricFamily(
+        "dynamo_regime_controller_cpu_seconds",
+        "Processor time that the controller's thread has used.",
+        value=state.cpu_seconds,
+    )
     yield _gauge("signal_up", "1 if readings can be had.", value=float(not state.signal_problem))
     yield _states("mode", "What the controller may do.", Mode, state.mode)
     override = _gauge(
