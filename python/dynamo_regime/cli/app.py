@@ -10,6 +10,7 @@ import dynamo_regime
 from dynamo_regime.cli.events import events
 from dynamo_regime.cli.frontend import PassThrough, frontend
 from dynamo_regime.cli.policy import set_policy, status
+from dynamo_regime.cli.simulate import simulate
 from dynamo_regime.cli.watch import watch
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app.command("status")(status)
 app.command("set")(set_policy)
 app.command("watch")(watch)
 app.command("events")(events)
+app.command("simulate")(simulate)
 app.command("frontend", cls=PassThrough, add_help_option=False)(frontend)
 
 

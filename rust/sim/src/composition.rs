@@ -1,7 +1,10 @@
 //! Puts pools of engines and routers together as aisimulate-core wants them.
 
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
+use aisimulate_core::engine::TimingModel;
 use aisimulate_core::replay::{
     CURRENT_REPLAY_SPEC_VERSION, ProviderSpec, ReplayAdapters, ReplayComposition,
     ReplayEngineConfig, ReplayEngineFactory, ReplayRoleConfig, ReplaySpec, ReplayTopology,
@@ -13,9 +16,10 @@ use dynamo_kv_router::{
 };
 use dynamo_regime_policy::Pools;
 
-use crate::config::{Cluster, Engine, PoolSpec, Simulation};
+use crate::config::{Cluster, Engine, PoolSpec, Simulation, Timing};
 use crate::error::SimulationError;
 use crate::events::RouterObservation;
+use crate::latency::PoleTiming;
 use crate::pool::{Metadata, Part, Pool};
 use crate::roster::Roster;
 use crate::router::Router;
@@ -160,12 +164,13 @@ fn decode_config(config: &KvRouterConfig) -> KvRouterConfig {
 /// The cluster and its engines as aisimulate-core takes them.
 pub(crate) fn replay_spec(
     simulation: &Simulation,
+    in_flight: &Arc<AtomicUsize>,
 ) -> Result<(ReplaySpec, ReplayEngineFactory), SimulationError> {
     let (topology, engine, factory) = match &simulation.cluster {
         Cluster::Aggregated(pool) => {
             let role = role_config(&pool.engine)?;
-            let factory = match &pool.engine.timing {
-                Some(timing) => ReplayEngineFactory::with_timing_model(timing.clone()),
+            let factory = match timing(pool, in_flight) {
+                Some(timing) => ReplayEngineFactory::with_timing_model(timing),
                 None => ReplayEngineFactory::new(),
             };
             let topology = ReplayTopology::Aggregated {
@@ -176,8 +181,8 @@ pub(crate) fn replay_spec(
         Cluster::Disaggregated { prefill, decode } => {
             let roles = (role_config(&prefill.engine)?, role_config(&decode.engine)?);
             let factory = ReplayEngineFactory::with_optional_role_timing_models(
-                prefill.engine.timing.clone(),
-                decode.engine.timing.clone(),
+                timing(prefill, in_flight),
+                timing(decode, in_flight),
             );
             let topology = ReplayTopology::Disaggregated {
                 prefill: workers(prefill),
@@ -211,6 +216,18 @@ pub(crate) fn replay_spec(
         requests: Vec::new(),
     };
     Ok((spec, factory))
+}
+
+fn timing(pool: &PoolSpec, in_flight: &Arc<AtomicUsize>) -> Option<Arc<dyn TimingModel>> {
+    Some(match pool.engine.timing.clone()? {
+        Timing::Model(model) => model,
+        Timing::Pole(model, prefill_load) => Arc::new(PoleTiming {
+            model,
+            prefill_load,
+            in_flight: Arc::clone(in_flight),
+            workers: pool.workers,
+        }),
+    })
 }
 
 fn workers(pool: &PoolSpec) -> WorkerPoolSpec {

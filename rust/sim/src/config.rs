@@ -8,6 +8,7 @@ use dynamo_kv_router::KvRouterConfig;
 use dynamo_regime_core::Policy;
 
 use crate::error::SimulationError;
+use crate::latency::{PoleModel, PrefillLoad};
 use crate::workload::Workload;
 
 /// One run. Equal simulations give equal outcomes.
@@ -72,7 +73,16 @@ pub struct Engine {
     /// Scheduler, cache and built-in timing, as Dynamo's mocker takes them.
     pub launch: EngineLaunchConfig,
     /// Latency model of a forward pass, in place of the one `launch` names.
-    pub timing: Option<Arc<dyn TimingModel>>,
+    pub timing: Option<Timing>,
+}
+
+/// How long a pass takes.
+#[derive(Clone)]
+pub enum Timing {
+    /// A latency curve with a pole, and which requests are its n in a prefill pass.
+    Pole(PoleModel, PrefillLoad),
+    /// Any other model.
+    Model(Arc<dyn TimingModel>),
 }
 
 /// The router in front of the cluster.

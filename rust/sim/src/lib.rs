@@ -45,9 +45,9 @@ mod run;
 mod workload;
 
 pub use aisimulate_core::engine::TimingModel;
-pub use config::{Cluster, Engine, Lifetime, PoolSpec, RouterSettings, Simulation};
+pub use config::{Cluster, Engine, Lifetime, PoolSpec, RouterSettings, Simulation, Timing};
 pub use error::SimulationError;
-pub use latency::PoleTiming;
+pub use latency::{PoleModel, PrefillLoad};
 pub use observer::{
     Finished, FirstToken, Observer, PoolLoad, Progress, Sample, Unobserved, WorkerLoad,
 };

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aisimulate_core::replay::{ReplayCaptureOptions, ReplayDeterminism, ReplayReport, Replayer};
@@ -60,7 +62,7 @@ fn replay<'a>(
     plugin: &'a Pools,
     run: &Shared<'a>,
 ) -> Result<ReplayReport, SimulationError> {
-    let (spec, factory) = replay_spec(simulation)?;
+    let (spec, factory) = replay_spec(simulation, &run.borrow().in_flight)?;
     let composition = Composition::new(simulation, plugin, Rc::clone(run));
     let failed =
         |error: aisimulate_core::replay::ReplayError| SimulationError::Run(error.to_string());
@@ -86,6 +88,8 @@ pub(crate) struct Run<'a> {
     sample_interval_ms: f64,
     samples: u64,
     requests: FxHashMap<Uuid, InFlight>,
+    /// How many `requests` there are, for the engines' latency models.
+    in_flight: Arc<AtomicUsize>,
     /// When the requests that were parked first were sent, in milliseconds.
     sent_late_ms: FxHashMap<Uuid, f64>,
     arrived: usize,
@@ -127,6 +131,7 @@ impl<'a> Run<'a> {
                 .map_or(f64::INFINITY, |seconds| seconds * 1e3),
             samples: 0,
             requests: FxHashMap::default(),
+            in_flight: Arc::default(),
             sent_late_ms: FxHashMap::default(),
             arrived: 0,
             first_tokens: Vec::new(),
@@ -220,6 +225,11 @@ impl<'a> Run<'a> {
                 output_tokens,
             },
         );
+        self.count();
+    }
+
+    fn count(&self) {
+        self.in_flight.store(self.requests.len(), Ordering::Relaxed);
     }
 
     pub(crate) fn sent_late(&mut self, id: Uuid, now_ms: f64, output_tokens: usize) {
@@ -247,6 +257,7 @@ impl<'a> Run<'a> {
         let is_refused = |request: &InFlight| request.first_token_ms.is_none();
         if self.requests.get(&id).is_some_and(is_refused) {
             self.requests.remove(&id);
+            self.count();
         }
     }
 
@@ -254,6 +265,7 @@ impl<'a> Run<'a> {
         let Some(request) = self.requests.remove(&id) else {
             return Ok(());
         };
+        self.count();
         // The only token of a request is its last one, which is not announced as the first.
         if request.first_token_ms.is_none() && request.output_tokens == 1 {
             self.first_tokens.push(request.first_token(worker, now_ms));

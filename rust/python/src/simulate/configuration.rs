@@ -1,11 +1,9 @@
 //! What to simulate, as Python writes it: one JSON document, and a trace's columns.
 
-use std::sync::Arc;
-
 use dynamo_kv_router::KvRouterConfig;
 use dynamo_regime_sim::{
-    ClosedLoop, Cluster, Engine, Lifetime, MultiTurn, Phase, PoleTiming, PoolSpec, RouterSettings,
-    Simulation, SimulationError, Trace, TraceRequest, Workload,
+    ClosedLoop, Cluster, Engine, Lifetime, MultiTurn, Phase, PoleModel, PoolSpec, PrefillLoad,
+    RouterSettings, Simulation, SimulationError, Timing, Trace, TraceRequest, Workload,
 };
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -53,7 +51,8 @@ struct PoolPart {
 #[serde(deny_unknown_fields)]
 struct EnginePart {
     arguments: Map<String, Value>,
-    latency: Option<PoleTiming>,
+    latency: Option<PoleModel>,
+    prefill_load: PrefillLoad,
 }
 
 #[derive(Deserialize)]
@@ -150,7 +149,7 @@ impl PoolPart {
             other => other,
         })?;
         if let Some(latency) = self.engine.latency {
-            engine.timing = Some(Arc::new(latency));
+            engine.timing = Some(Timing::Pole(latency, self.engine.prefill_load));
         }
         let lifetimes = self.lifetimes.into_iter().map(|lifetime| Lifetime {
             worker: lifetime.worker,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use dynamo_regime_sim::{
-    Cluster, Engine, PoolSpec, Requests, Simulation, TimingModel, Trace, TraceRequest, Workload,
+    Cluster, Engine, PoolSpec, Requests, Simulation, Timing, TimingModel, Trace, TraceRequest,
+    Workload,
 };
 use fastrand::Rng;
 
@@ -43,7 +44,7 @@ fn server() -> Engine {
             "enable_chunked_prefill": false}}"#,
     )
     .unwrap();
-    engine.timing = Some(Arc::new(PerToken));
+    engine.timing = Some(Timing::Model(Arc::new(PerToken)));
     engine
 }
 
