@@ -230,8 +230,9 @@ class _Observer(Protocol):
             tuple[PoolPolicy, int, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
         ],
         ttft_seconds: NDArray[np.float64],
-        prefill_seconds: NDArray[np.float64],
-        uncached_tokens: NDArray[np.float64],
+        prefills: tuple[
+            NDArray[np.uint64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
+        ],
         itl_seconds: NDArray[np.float64],
         decisions: Decisions,
         /,

@@ -44,5 +44,7 @@ def test_no_false_switch_in_ten_minutes_of_a_steady_load(
         events = admin.events(limit=1_000)
     changes = [event["transition"] for event in events if event["kind"] == "transition"]
     print(f"{clients} clients: {len(session.outcomes)} requests, {len(changes)} switches")
+    for change in changes:
+        print(f"  {change['after']}: {change['reason']}")
     assert [one.failure for one in session.outcomes if one.failure] == []
     assert [(change["before"], change["after"]) for change in changes] == steps

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dynamo_regime.control.controller import Controller
 from dynamo_regime.control.events import Event
 from dynamo_regime.control.reading import WorkerLoad
+from dynamo_regime.control.signals.prefill_speed import Prefills
 from dynamo_regime.control.signals.recent import Interval, Recent
 from dynamo_regime.control.signals.source import MINIMUM_COUNT
 from dynamo_regime.target import Decisions, PoolPolicy
@@ -40,8 +41,9 @@ class VirtualController:
         time: float,
         pools: Sequence[PoolSample],
         ttft_seconds: NDArray[np.float64],
-        prefill_seconds: NDArray[np.float64],
-        uncached_tokens: NDArray[np.float64],
+        prefills: tuple[
+            NDArray[np.uint64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
+        ],
         itl_seconds: NDArray[np.float64],
         decisions: Decisions,
     ) -> list[tuple[str, float, float]]:
@@ -51,8 +53,8 @@ class VirtualController:
             time: Virtual time in seconds.
             pools: The pools as they are.
             ttft_seconds: Of the first tokens since the last sample.
-            prefill_seconds: From the choice of the worker to each of these tokens.
-            uncached_tokens: Prompt tokens that were computed for each of these.
+            prefills: Of each of these: the worker, the time of the token, the prompt tokens that
+                were computed, and the seconds from the choice of the worker to the token.
             itl_seconds: Of the requests that have finished since.
             decisions: Made since.
 
@@ -66,8 +68,7 @@ class VirtualController:
                 decisions,
                 ttft_seconds=ttft_seconds,
                 itl_seconds=itl_seconds,
-                uncached_tokens=uncached_tokens,
-                prefill_seconds=prefill_seconds,
+                prefills=Prefills(*prefills),
                 lost=0,
             )
         )

@@ -78,6 +78,8 @@ pub struct WorkerLoad {
 pub struct FirstToken {
     /// Index of the worker that prefilled it.
     pub worker: usize,
+    /// When it came, in seconds of virtual time.
+    pub time_seconds: f64,
     /// Time since the request arrived. Where prefill is disaggregated, the client sees the token
     /// one handoff and one decode pass later.
     pub ttft_seconds: f64,

@@ -299,6 +299,7 @@ impl InFlight {
     fn first_token(&self, worker: usize, now_ms: f64) -> FirstToken {
         FirstToken {
             worker,
+            time_seconds: now_ms / 1e3,
             ttft_seconds: (now_ms - self.arrived_ms) / 1e3,
             prefill_seconds: (now_ms - self.placed_ms) / 1e3,
             uncached_tokens: self.uncached_tokens,

@@ -6,10 +6,11 @@ import numpy as np
 
 from dynamo_regime.control.reading import Reading
 from dynamo_regime.control.signals.frontend import Frontend
+from dynamo_regime.control.signals.prefill_speed import Prefills
 from dynamo_regime.control.signals.recent import Interval, Recent
 from dynamo_regime.control.signals.source import MINIMUM_COUNT
 from dynamo_regime.control.signals.worker_loads import WorkerLoads
-from dynamo_regime.target import Decisions
+from dynamo_regime.target import Decisions, FinishedRequests
 
 
 class InProcess:
@@ -77,9 +78,19 @@ class InProcess:
                 decisions,
                 ttft_seconds=requests.ttft_seconds,
                 itl_seconds=requests.mean_itl_seconds,
-                uncached_tokens=requests.input_tokens - np.nan_to_num(requests.cached_tokens),
-                prefill_seconds=requests.prefill_seconds,
+                prefills=_prefills(requests),
                 lost=requests.lagged,
             )
         )
         return self._recent.reading(time, lambda speed: self._loads.at(time, speed))
+
+
+def _prefills(requests: FinishedRequests) -> Prefills:
+    workers = requests.prefill_worker_id
+    known = np.array([worker is not None for worker in workers], dtype=np.bool_)
+    return Prefills(
+        worker=np.array([worker or 0 for worker in workers], dtype=np.uint64),
+        end_seconds=np.where(known, requests.received_at + requests.ttft_seconds, np.nan),
+        uncached_tokens=requests.input_tokens - np.nan_to_num(requests.cached_tokens),
+        seconds=requests.prefill_seconds,
+    )

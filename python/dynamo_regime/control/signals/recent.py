@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamo_regime.control.reading import Latency, Quantile, Reading, WorkerLoad
+from dynamo_regime.control.signals.prefill_speed import Prefills, PrefillSpeed
 from dynamo_regime.target import Decisions
-
-_SPEED_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +26,7 @@ class Interval:
         best_blocks: Of these, the ones cached on the best worker for each request.
         ttft_seconds: Times to first token.
         itl_seconds: Mean inter-token latencies of requests.
-        prefilled_tokens: Prompt tokens computed by the prefills whose time is known.
-        prefill_seconds: That time, added up.
+        prefills: Those that ended.
         dropped: Records that were lost before anybody read them.
     """
 
@@ -40,8 +38,7 @@ class Interval:
     best_blocks: float
     ttft_seconds: NDArray[np.float64]
     itl_seconds: NDArray[np.float64]
-    prefilled_tokens: float
-    prefill_seconds: float
+    prefills: Prefills
     dropped: int
 
     @classmethod
@@ -53,8 +50,7 @@ class Interval:
         *,
         ttft_seconds: NDArray[np.float64],
         itl_seconds: NDArray[np.float64],
-        uncached_tokens: NDArray[np.float64],
-        prefill_seconds: NDArray[np.float64],
+        prefills: Prefills,
         lost: int,
     ) -> Self:
         """From columns, in which what is not known is NaN.
@@ -65,14 +61,12 @@ class Interval:
             decisions: Made in it.
             ttft_seconds: Of the requests that count for it.
             itl_seconds: Of the requests that count for it.
-            uncached_tokens: Prompt tokens that a prefill had to compute.
-            prefill_seconds: Time of the same prefill.
+            prefills: That ended in it.
             lost: Requests that are missing.
         """
         cached = decisions.request_blocks, decisions.overlap_blocks, decisions.best_overlap_blocks
         known = np.isfinite(np.stack(cached)).all(axis=0)
         prompt, chosen, best = (float(column[known].sum()) for column in cached)
-        timed = np.isfinite(uncached_tokens) & np.isfinite(prefill_seconds) & (uncached_tokens > 0)
         return cls(
             begin,
             end,
@@ -82,8 +76,7 @@ class Interval:
             best,
             _usable(ttft_seconds),
             _usable(itl_seconds),
-            float(uncached_tokens[timed].sum()),
-            float(prefill_seconds[timed].sum()),
+            prefills,
             decisions.dropped + lost,
         )
 
@@ -101,7 +94,7 @@ class Recent:
         self._window_seconds = window_seconds
         self._minimum_count = minimum_count
         self._intervals: deque[Interval] = deque()
-        self._speeds: deque[tuple[float, float]] = deque()
+        self._speed = PrefillSpeed(window_seconds)
 
     def clear(self) -> None:
         """Begin anew, but for the speed of prefill."""
@@ -110,6 +103,7 @@ class Recent:
     def add(self, interval: Interval) -> None:
         """Take in the interval that ends now."""
         self._intervals.append(interval)
+        self._speed.add(interval.end, interval.prefills)
         begin = interval.end - 1.001 * self._window_seconds
         while len(self._intervals) > 1 and self._intervals[0].begin < begin:
             self._intervals.popleft()
@@ -126,11 +120,7 @@ class Recent:
         parts = self._intervals
         window = max(time - parts[0].begin, 0.0)
         prompt_blocks = sum(part.prompt_blocks for part in parts)
-        prefill_seconds = sum(part.prefill_seconds for part in parts)
-        if prefill_seconds > 0:
-            prefilled = sum(part.prefilled_tokens for part in parts)
-            self._note_speed(time, prefilled / prefill_seconds)
-        speed = self._speeds[0][1] if self._speeds else None
+        speed = self._speed.at(time)
         return Reading(
             time,
             window,
@@ -143,18 +133,6 @@ class Recent:
             prefill_tokens_per_second=speed,
             dropped=sum(part.dropped for part in parts),
         )
-
-    def _note_speed(self, time: float, speed: float) -> None:
-        """Keep the highest speed of the last minutes in front.
-
-        The time that a prefill takes holds the time that it waits within the worker, so that every
-        speed is a lower bound, and a poor one while there is a backlog.
-        """
-        while self._speeds and self._speeds[-1][1] <= speed:
-            self._speeds.pop()
-        self._speeds.append((time, speed))
-        while self._speeds and not 0 <= time - self._speeds[0][0] <= _SPEED_SECONDS:
-            self._speeds.popleft()
 
     def _latency(self, parts: list[NDArray[np.float64]]) -> Latency:
         seconds = np.concatenate(parts)

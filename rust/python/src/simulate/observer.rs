@@ -67,6 +67,11 @@ impl Observer for PythonObserver {
             let first = |value: fn(&FirstToken) -> f64| {
                 PyArray1::from_vec(py, sample.first_tokens.iter().map(value).collect())
             };
+            let workers: Vec<u64> = sample
+                .first_tokens
+                .iter()
+                .map(|token| token.worker as u64)
+                .collect();
             let itl: Vec<f64> = sample
                 .finished
                 .iter()
@@ -83,8 +88,12 @@ impl Observer for PythonObserver {
                     sample.time_seconds,
                     loads,
                     first(|token| token.ttft_seconds),
-                    first(|token| token.prefill_seconds),
-                    first(|token| token.uncached_tokens as f64),
+                    (
+                        PyArray1::from_vec(py, workers),
+                        first(|token| token.time_seconds),
+                        first(|token| token.uncached_tokens as f64),
+                        first(|token| token.prefill_seconds),
+                    ),
                     PyArray1::from_vec(py, itl),
                     decisions(py, made, 0)?,
                 ),
