@@ -7,10 +7,17 @@ from typing import Annotated
 import typer
 
 import dynamo_regime
+from dynamo_regime.cli.compare import compare
 from dynamo_regime.cli.events import events
 from dynamo_regime.cli.frontend import PassThrough, frontend
+from dynamo_regime.cli.grid import grid
 from dynamo_regime.cli.policy import set_policy, status
+from dynamo_regime.cli.replay import replay
+from dynamo_regime.cli.report import report
 from dynamo_regime.cli.simulate import simulate
+from dynamo_regime.cli.spike import spike
+from dynamo_regime.cli.sweep import sweep
+from dynamo_regime.cli.tune import tune
 from dynamo_regime.cli.watch import watch
 
 app = typer.Typer(
@@ -26,6 +33,8 @@ app.command("set")(set_policy)
 app.command("watch")(watch)
 app.command("events")(events)
 app.command("simulate")(simulate)
+for study in (replay, sweep, grid, spike, compare, tune, report):
+    app.command(study.__name__)(study)
 app.command("frontend", cls=PassThrough, add_help_option=False)(frontend)
 
 

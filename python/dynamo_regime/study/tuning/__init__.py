@@ -1,0 +1,1 @@
+"""From a trace and a cluster to a profile: search, profile, and proof on requests not seen."""
