@@ -154,6 +154,10 @@ def load_finished(folder: Path) -> Finished:
         wanted = range(seeds)
     except (KeyError, TypeError, IndexError):
         raise ConfigurationError(f"{path} is damaged: run the study anew") from None
+    if kind in ("tune", "proof"):
+        raise ConfigurationError(
+            f"{folder} is a part of what tune did: its report.html is in the folder above"
+        )
     results = {}
     for name in cases:
         found = [load_result(folder, name, seed) for seed in wanted]

@@ -35,17 +35,20 @@ def test_a_ramp_is_shown_by_its_stretches(run: Run) -> None:
     assert sum(counts) == 60
 
 
-def test_sweep_grid_and_spike_print_the_paper_beside_ours(run: Run) -> None:
-    commands = (
+@pytest.mark.parametrize(
+    "command",
+    [
         ("sweep", "--concurrency", "2,4", "--duration", "5"),
         ("grid", "--concurrency", "4", "--duration", "5", "--temperatures", "0,1"),
         ("spike",),
-    )
-    for command in commands:
-        result = run(*command, "--seeds", "1")
-        assert result.exit_code == 0, result.stderr
-        assert "Beside the paper" in result.stdout
-        assert "why it differs" in result.stdout
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_study_of_the_paper_prints_it_beside_ours(run: Run, command: tuple[str, ...]) -> None:
+    result = run(*command, "--seeds", "1")
+    assert result.exit_code == 0, result.stderr
+    assert "Beside the paper" in result.stdout
+    assert "why it differs" in result.stdout
 
 
 def test_compare_tells_noise_and_difference_apart(run: Run) -> None:
@@ -77,6 +80,8 @@ def test_tune_writes_a_profile_that_can_be_read(run: Run, tmp_path: Path) -> Non
     assert [row["speed"] for row in printed["tables"][0]["rows"]] == ["1x", "6x"]
     assert load_profile(tmp_path / "p.yaml").workload is not None
     assert "<svg" in (tmp_path / "out" / "report.html").read_text()
+    part = run("report", "out/search")
+    assert "is a part of what tune did" in part.stderr
 
 
 @pytest.mark.parametrize(

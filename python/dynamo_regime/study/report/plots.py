@@ -2,6 +2,7 @@
 
 import io
 
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Canvas
@@ -19,7 +20,7 @@ def svg(figure: Figure) -> str:
         case Lines():
             _lines(axes, figure)
         case Bars():
-            _bars(axes, figure)
+            _bars(canvas, axes, figure)
         case Heatmap():
             _heatmap(canvas, axes, figure)
     axes.set_title(figure.title)
@@ -55,18 +56,28 @@ def _lines(axes: Axes, figure: Lines) -> None:
         axes.legend(fontsize="small")
 
 
-def _bars(axes: Axes, figure: Bars) -> None:
+def _bars(canvas: Canvas, axes: Axes, figure: Bars) -> None:
     width = 0.8 / max(len(figure.names), 1)
+    colours = colormaps["tab20"]
     for number, (name, values) in enumerate(zip(figure.names, figure.values, strict=True)):
         places = [group + number * width for group in range(len(figure.groups))]
         means = [0.0 if value is None else value.mean for value in values]
-        axes.bar(places, means, width, yerr=[_error(value) for value in values], label=name)
+        axes.bar(
+            places,
+            means,
+            width,
+            yerr=[_error(value) for value in values],
+            label=name,
+            color=colours(number % colours.N),
+        )
     middle = 0.4 - width / 2
-    axes.set_xticks([group + middle for group in range(len(figure.groups))], figure.groups)
+    places = [group + middle for group in range(len(figure.groups))]
+    # One word a line, so that they do not run into each other.
+    axes.set_xticks(places, [group.replace(" ", "\n") for group in figure.groups], fontsize="small")
     if figure.log_y:
         axes.set_yscale("log")
     axes.set_ylabel(figure.y_label)
-    axes.legend(fontsize="x-small")
+    canvas.legend(loc="outside right upper", fontsize="x-small")
 
 
 def _heatmap(canvas: Canvas, axes: Axes, figure: Heatmap) -> None:
