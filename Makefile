@@ -10,8 +10,8 @@ export CARGO_TARGET_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/dynamo-regime/
 # maturin builds for the environment named here.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-light_sources := Cargo.toml Cargo.lock $(shell find rust/core rust/binding rust/python -name '*.rs' -o -name Cargo.toml)
-frontend_sources := $(light_sources) $(shell find rust/policy/src rust/host rust/frontend -name '*.rs' -o -name Cargo.toml)
+light_sources := Cargo.toml Cargo.lock $(shell find rust/core rust/policy/src rust/sim/src rust/binding rust/python -name '*.rs' -o -name Cargo.toml)
+frontend_sources := $(shell find rust/core rust/policy/src rust/binding rust/host rust/frontend -name '*.rs' -o -name Cargo.toml)
 
 # Lints of the two heavy crates come with their build: `cargo clippy` would check all 880 packages anew.
 clippy_build := CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ RUSTC_WORKSPACE_WRAPPER=$$(rustup which clippy-driver 2>/dev/null || command -v clippy-driver)

@@ -47,7 +47,8 @@ def workload_of(
     from dynamo_regime.control.checked import parse_mapping, read_text
     from dynamo_regime.sim import ClosedLoop, MultiTurn, Trace
     from dynamo_regime.sim.simulation_file import workload_of as described
-    from dynamo_regime.sim.workload.mooncake import conversation, read_mooncake
+    from dynamo_regime.sim.workload.files import read_trace
+    from dynamo_regime.sim.workload.mooncake import conversation
 
     path = Path(text)
     workload: Workload
@@ -64,7 +65,7 @@ def workload_of(
     elif path.suffix in (".yaml", ".yml", ".json"):
         workload = described(parse_mapping(read_text(path), text), text)
     else:
-        workload = read_mooncake(path)
+        workload = read_trace(path)
     if not isinstance(workload, Trace):
         for name, value in (
             ("speed", speed),

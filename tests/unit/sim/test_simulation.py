@@ -115,12 +115,17 @@ def test_an_exception_in_progress_ends_the_run_and_is_raised() -> None:
 
 def test_ctrl_c_ends_a_run() -> None:
     simulation = Simulation(_EIGHT, RouterSettings(), _ENDLESS)
-    # What Ctrl-C sends to the process, while it is in the engines.
+    # What Ctrl-C sends to the process, while it is in the engines. In a job in the background it is
+    # ignored, unless somebody asks for it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        simulate(simulation)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            simulate(simulation)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_other_threads_go_on_meanwhile() -> None:

@@ -5,7 +5,6 @@ import json
 from array import array
 from collections.abc import Iterable
 from importlib import resources
-from pathlib import Path
 
 import numpy as np
 
@@ -16,38 +15,29 @@ BLOCK_TOKENS = 512
 """Tokens of a block in the traces that Mooncake published."""
 
 
-def read_mooncake(path: Path, block_tokens: int = BLOCK_TOKENS) -> Trace:
-    """Read ``timestamp`` (ms), ``input_length``, ``output_length`` and ``hash_ids`` of every line.
-
-    Lines that are not requests are left out and reported in ``bad_lines``.
-
-    Args:
-        path: The file, gzip-compressed if its name ends in ``.gz``.
-        block_tokens: Tokens that one of the ``hash_ids`` stands for.
-
-    Raises:
-        InputError: It cannot be read, or has no request.
-    """
-    try:
-        with path.open("rb") as file:
-            lines = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
-            return _read(lines, str(path), block_tokens)
-    except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path} cannot be read ({reason}): name a trace") from None
-
-
 def conversation() -> Trace:
     """The first 3,000 requests of Mooncake's conversation trace, which come with the package.
 
     Source and licence are in ``data/README.md``.
     """
     data = resources.files("dynamo_regime.sim.workload") / "data" / "conversation_3000.jsonl.gz"
-    with resources.as_file(data) as path:
-        return read_mooncake(path)
+    with data.open("rb") as file, gzip.GzipFile(fileobj=file) as lines:
+        return read_mooncake(lines, data.name)
 
 
-def _read(lines: Iterable[bytes], place: str, block_tokens: int) -> Trace:
+def read_mooncake(lines: Iterable[bytes], place: str, block_tokens: int = BLOCK_TOKENS) -> Trace:
+    """Read ``timestamp`` (ms), ``input_length``, ``output_length`` and ``hash_ids`` of every line.
+
+    Lines that are not requests are left out and reported in ``bad_lines``.
+
+    Args:
+        lines: Of the file.
+        place: Its name, for messages.
+        block_tokens: Tokens that one of the ``hash_ids`` stands for.
+
+    Raises:
+        InputError: There is no request.
+    """
     arrivals, inputs, outputs = array("d"), array("q"), array("q")
     blocks, offsets = array("Q"), array("q", [0])
     bad_lines = []

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from dynamo_regime.errors import InputError
-from dynamo_regime.sim.workload.mooncake import conversation, read_mooncake
+from dynamo_regime.sim.workload.files import read_trace
+from dynamo_regime.sim.workload.mooncake import conversation
 
 
 def _row(**changes: Any) -> dict[str, Any]:
@@ -18,7 +19,7 @@ def test_lines_are_requests_in_seconds_with_their_blocks(tmp_path: Path) -> None
     path = tmp_path / "trace.jsonl"
     rows = [_row(), _row(timestamp=2000, input_length=1, hash_ids=[3])]
     path.write_text("\n".join(map(json.dumps, rows)) + "\n\n")
-    trace = read_mooncake(path)
+    trace = read_trace(path)
     assert trace.arrival_seconds.tolist() == [1.5, 2.0]
     assert trace.input_tokens.tolist() == [600, 1]
     assert trace.output_tokens.tolist() == [7, 7]
@@ -58,7 +59,7 @@ def test_the_carried_trace_is_the_published_beginning() -> None:
 def test_a_bad_line_is_left_out_and_reported(tmp_path: Path, line: str, reason: str) -> None:
     path = tmp_path / "trace.jsonl.gz"
     path.write_bytes(gzip.compress(f"{json.dumps(_row())}\n{line}\n{json.dumps(_row())}".encode()))
-    trace = read_mooncake(path)
+    trace = read_trace(path)
     assert len(trace) == 2
     assert trace.blocks.tolist() == [3, 4, 3, 4]
     [bad] = trace.bad_lines
@@ -70,8 +71,9 @@ def test_a_bad_line_is_left_out_and_reported(tmp_path: Path, line: str, reason: 
     ("content", "sentence"),
     [
         (None, "cannot be read .*: name a trace"),
-        (b"", "has no request in Mooncake's format$"),
-        (b"TIMESTAMP,ContextTokens\n", "has no request in Mooncake's format; line 1: is not JSON"),
+        (b"", "is of no known trace"),
+        (b"TIMESTAMP,ContextTokens\n", "is of no known trace: use .* GeneratedTokens"),
+        (b"{", "has no request in Mooncake's format; line 1: is not JSON"),
     ],
 )
 def test_a_file_without_a_request_is_refused(
@@ -81,11 +83,11 @@ def test_a_file_without_a_request_is_refused(
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(InputError, match=sentence):
-        read_mooncake(path)
+        read_trace(path)
 
 
 def test_a_gz_file_that_is_none_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "trace.gz"
     path.write_bytes(b"no gzip")
     with pytest.raises(InputError, match="cannot be read"):
-        read_mooncake(path)
+        read_trace(path)
