@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import dynamo_regime
+from dynamo_regime.cli.calibrate import calibrate
 from dynamo_regime.cli.compare import compare
 from dynamo_regime.cli.events import events
 from dynamo_regime.cli.frontend import PassThrough, frontend
@@ -33,6 +34,7 @@ app.command("set")(set_policy)
 app.command("watch")(watch)
 app.command("events")(events)
 app.command("simulate")(simulate)
+app.command("calibrate")(calibrate)
 for study in (replay, sweep, grid, spike, compare, tune, report):
     app.command(study.__name__)(study)
 app.command("frontend", cls=PassThrough, add_help_option=False)(frontend)

@@ -19,13 +19,16 @@ def cluster_of(text: str, engine_args: str | None) -> "Cluster":
     Raises:
         RegimeError: They describe none.
     """
-    from dynamo_regime.control.checked import parse_mapping, read_text
+    from dynamo_regime.control.checked import parse_mapping, read_text, validated
     from dynamo_regime.sim import Cluster, Engine
     from dynamo_regime.sim.systems import SYSTEMS
 
-    if text in SYSTEMS:
+    is_file = Path(text).suffix in (".yaml", ".yml", ".json")
+    if text in SYSTEMS or is_file:
         if engine_args is not None:
             raise RegimeError(f"{text} has engines of its own: leave --engine-args out")
+        if is_file:
+            return validated(Cluster, parse_mapping(read_text(Path(text)), text), text)
         return SYSTEMS[text]
     if engine_args is None:
         return Cluster.parse(text)

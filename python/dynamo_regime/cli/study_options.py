@@ -23,8 +23,8 @@ ClusterOption = Annotated[
     str,
     typer.Option(
         "--cluster",
-        help="8 (workers that prefill and decode), 1P/5D, or a system of the paper: 340B-1P2D,"
-        " 70B-1P2D, 70B-1P5D.",
+        help="8 (workers that prefill and decode), 1P/5D, a system of the paper (340B-1P2D,"
+        " 70B-1P2D, 70B-1P5D), or a YAML or JSON file of a cluster.",
     ),
 ]
 EngineArgs = Annotated[
