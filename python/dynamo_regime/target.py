@@ -122,7 +122,9 @@ class FinishedRequests:
         prefill_dp_rank: Data-parallel rank of that worker.
         decode_worker_id: Worker that decoded it.
         decode_dp_rank: Data-parallel rank of that worker.
-        sequence_hashes: Chained hashes of the prompt's blocks, dtype uint64, for a replay.
+        sequence_hashes: Chained hashes of the prompt's blocks, dtype uint64, for a replay; the last
+            block may not be full.
+        block_tokens: Tokens of such a block.
         lagged: Requests that are missing, since they were not read in time.
     """
 
@@ -145,6 +147,7 @@ class FinishedRequests:
     decode_worker_id: list[int | None]
     decode_dp_rank: list[int | None]
     sequence_hashes: list[NDArray[np.uint64]]
+    block_tokens: NDArray[np.float64]
     lagged: int
 
     def __len__(self) -> int:

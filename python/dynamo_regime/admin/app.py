@@ -29,8 +29,7 @@ from dynamo_regime.errors import RegimeError, UnknownPoolError
 from dynamo_regime.target import PolicyTarget
 
 if TYPE_CHECKING:
-    from dynamo_regime.control.live import LiveController
-    from dynamo_regime.control.metrics import Metrics
+    from dynamo_regime.control.running import Running
 
 _REFUSALS: dict[int, str] = {
     HTTPStatus.BAD_REQUEST: "The body is not JSON.",
@@ -45,7 +44,7 @@ _REFUSALS: dict[int, str] = {
 def create_app(
     target: PolicyTarget,
     token: str | None,
-    controller: "tuple[LiveController, Metrics] | None" = None,
+    controller: "Running | None" = None,
 ) -> FastAPI:
     """Build the application.
 
@@ -55,7 +54,7 @@ def create_app(
     Args:
         target: The router to show and to change.
         token: What callers must send as bearer token; None lets every local caller in.
-        controller: What re-tunes the router, and its metrics; None if nothing does.
+        controller: What re-tunes the router, and what it shows; None if nothing does.
     """
     caller_refusal = (
         {int(HTTPStatus.FORBIDDEN): "The Host header does not name a loopback address."}
@@ -81,7 +80,7 @@ def create_app(
         # Who runs no controller does not pay for its libraries.
         from dynamo_regime.admin.controller import add_controller_routes
 
-        add_controller_routes(app, *controller, _require_json, _refusals)
+        add_controller_routes(app, controller, _require_json, _refusals)
     return app
 
 
@@ -137,7 +136,7 @@ def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(RoutingException)
     async def not_served(request: Request, error: RoutingException) -> Response:
         sentence, headers = error.detail, error.headers
-        if error.status_code == HTTPStatus.NOT_FOUND:
+        if error.status_code == HTTPStatus.NOT_FOUND and sentence == HTTPStatus.NOT_FOUND.phrase:
             sentence = "there is nothing here: use /v1/policy, /v1/decisions or /openapi.json"
             if request.url.path in CONTROLLER_PATHS:
                 sentence = NO_CONTROLLER

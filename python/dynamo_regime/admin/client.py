@@ -13,7 +13,7 @@ from dynamo_regime.errors import RegimeError
 from dynamo_regime.target import Decisions, PoolPolicy
 
 if TYPE_CHECKING:
-    from dynamo_regime.admin.controller_wire import ControllerView
+    from dynamo_regime.admin.controller_wire import ControllerView, FinishedRequestsPage
 
 TIMEOUT_SECONDS = 5.0
 
@@ -125,6 +125,18 @@ class AdminClient:
 
         query = {"limit": limit, "after": after}
         return self._call(Events, "GET", "/v1/events", params=query).events
+
+    def requests(self, limit: int, after: int | None = None) -> "FinishedRequestsPage":
+        """Finished requests, oldest first, at most ``limit`` (1 to 1,000).
+
+        Args:
+            limit: The most to answer with.
+            after: The first with a higher number; by default the latest.
+        """
+        from dynamo_regime.admin.controller_wire import FinishedRequestsPage
+
+        query = {"limit": limit} if after is None else {"limit": limit, "after": after}
+        return self._call(FinishedRequestsPage, "GET", "/v1/requests", params=query)
 
     def override(self, seconds: float, pool: str | None = None) -> "ControllerView":
         """Leave a pool, or all of them, to a person for so long; the controller swaps it not."""

@@ -5,26 +5,28 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Query, Request, Response
+from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 
 from dynamo_regime.admin.controller_wire import (
     ControllerView,
     Events,
     EventsQuery,
+    FinishedRequestsPage,
     OverrideQuery,
     OverrideRequest,
+    RequestsQuery,
 )
+from dynamo_regime.admin.refusal import NO_REQUESTS
 from dynamo_regime.control.events import json_line
-from dynamo_regime.control.live import LiveController
-from dynamo_regime.control.metrics import CONTENT_TYPE, Metrics
+from dynamo_regime.control.metrics import CONTENT_TYPE
+from dynamo_regime.control.running import Running
 
 Refusals = Callable[..., dict[int | str, dict[str, Any]]]
 
 
 def add_controller_routes(
     app: FastAPI,
-    live: LiveController,
-    metrics: Metrics,
+    running: Running,
     require_json: Callable[[Request], None],
     refusals: Refusals,
 ) -> None:
@@ -32,11 +34,11 @@ def add_controller_routes(
 
     Args:
         app: The admin API.
-        live: The controller to show, and to take pools from.
-        metrics: What ``/metrics`` answers with.
+        running: The controller to show and to take pools from, its metrics, and the requests.
         require_json: Refuses a body of another media type.
         refusals: Documents statuses that refuse.
     """
+    live = running.live
 
     def view() -> ControllerView:
         return ControllerView.of(live.state(), live.target.policies())
@@ -54,6 +56,16 @@ def add_controller_routes(
         events = live.events.after(query.after)[-query.limit :]
         offset = live.unix_offset_seconds
         return Events(events=[_event(json_line(each, offset)) for each in events])
+
+    @app.get(
+        "/v1/requests",
+        summary="The latest finished requests, in the form of Dynamo's request trace",
+        responses=refusals(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY),
+    )
+    def show_requests(query: Annotated[RequestsQuery, Query()]) -> FinishedRequestsPage:
+        if running.finished is None:
+            raise HTTPException(HTTPStatus.NOT_FOUND, NO_REQUESTS)
+        return FinishedRequestsPage.of(running.finished.page(query.limit, query.after))
 
     # These wait for the controller if its thread is at work, hence outside of the event loop.
     @app.put(
@@ -82,7 +94,7 @@ def add_controller_routes(
 
     @app.get("/metrics", summary="The controller's metrics, as OpenMetrics text")
     async def show_metrics() -> Response:
-        return Response(metrics.page(), headers={"content-type": CONTENT_TYPE})
+        return Response(running.metrics.page(), headers={"content-type": CONTENT_TYPE})
 
 
 def _event(line: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from dynamo_regime.control.events import ReadingSummary, summarise
+from dynamo_regime.control.finished_log import FinishedPage
 from dynamo_regime.control.fleet.status import FleetStatus
 from dynamo_regime.control.live import LiveState
 from dynamo_regime.target import PoolPolicy
@@ -52,6 +53,41 @@ class Events(BaseModel):
     """The latest events, oldest first; each as in ``dynamo-regime events --json``."""
 
     events: list[dict[str, Any]]
+
+
+class RequestsQuery(BaseModel):
+    """Which finished requests to show."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(DEFAULT_EVENTS, ge=1, le=MAX_EVENTS, description="The most to answer with.")
+    after: int | None = Field(
+        None, ge=0, description="The first with a higher number; without it the latest."
+    )
+
+
+class NumberedRequest(BaseModel):
+    """A finished request."""
+
+    number: int = Field(description="From 1; those that are left out were lost.")
+    event: dict[str, Any] = Field(description="A request_end of dynamo.request.trace.v1.")
+
+
+class FinishedRequestsPage(BaseModel):
+    """Some finished requests, oldest first."""
+
+    since_unix: float = Field(description="When the numbers began, in s since the UNIX epoch.")
+    last: int = Field(description="Number of the latest request; 0 before the first.")
+    requests: list[NumberedRequest]
+
+    @classmethod
+    def of(cls, page: FinishedPage) -> Self:
+        """A page in words of the wire."""
+        return cls(
+            since_unix=page.since_unix,
+            last=page.last,
+            requests=[NumberedRequest(number=n, event=event) for n, event in page.requests],
+        )
 
 
 class WorkerView(BaseModel):

@@ -9,10 +9,16 @@ from starlette.responses import JSONResponse
 
 from dynamo_regime.admin.wire import MAX_LIMIT, DecisionsQuery, PolicyUpdate, Refusal
 
-CONTROLLER_PATHS = frozenset({"/v1/controller", "/v1/events", "/v1/override", "/metrics"})
+CONTROLLER_PATHS = frozenset(
+    {"/v1/controller", "/v1/events", "/v1/requests", "/v1/override", "/metrics"}
+)
 NO_CONTROLLER = (
     "this frontend runs no controller: give its router-policy file a section regime_controller "
     "whose mode is not off"
+)
+NO_REQUESTS = (
+    "this frontend's controller does not read the requests of its own process: leave "
+    "regime_controller.signals out of the router-policy file, or set its kind to in-process"
 )
 
 # Keys of bodies, and parameters of queries, by path.
@@ -22,6 +28,7 @@ _KEYS = {
     ("body", "/v1/override"): ("seconds", "pool"),
     ("query", "/v1/override"): ("pool",),
     ("query", "/v1/events"): ("limit", "after"),
+    ("query", "/v1/requests"): ("limit", "after"),
 }
 _WANTED = {
     "temperature": "a finite number and not negative",
@@ -29,7 +36,7 @@ _WANTED = {
     "pool": "the name of a pool",
     "instance": "the name of a policy instance",
     "limit": f"a whole number from 1 to {MAX_LIMIT}",
-    "after": "the number of an event",
+    "after": "the number of an event or of a request",
     "seconds": "a number above 0 and at most a week's 604800",
 }
 _SHOWN_CHARACTERS = 60
@@ -66,7 +73,7 @@ def _sentence(error: Mapping[str, Any], path: str) -> str:
         return f"there is no {what} {_shown(name)}, only {', '.join(_KEYS[place, path])}"
     if error["type"] == "missing":
         return f"{name} must be {_WANTED[name]}, and is missing"
-    if path == "/v1/events" and name == "limit":
+    if path in ("/v1/events", "/v1/requests") and name == "limit":
         return f"limit must be a whole number from 1 to 1000, but is {_shown(error['input'])}"
     return f"{name} must be {_WANTED[name]}, but is {_shown(error['input'])}"
 

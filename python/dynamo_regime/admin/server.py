@@ -14,8 +14,7 @@ from dynamo_regime.errors import RegimeError
 from dynamo_regime.target import PolicyTarget
 
 if TYPE_CHECKING:
-    from dynamo_regime.control.live import LiveController
-    from dynamo_regime.control.metrics import Metrics
+    from dynamo_regime.control.running import Running
 
 # How long `stop` lets an open request go on.
 _DRAIN_SECONDS = 1
@@ -78,7 +77,7 @@ def start_admin(
     host: str,
     port: int,
     token: str | None,
-    controller: "tuple[LiveController, Metrics] | None" = None,
+    controller: "Running | None" = None,
 ) -> AdminServer:
     """Serve the admin API in a daemon thread; when this returns, it answers.
 

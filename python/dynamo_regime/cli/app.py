@@ -13,6 +13,7 @@ from dynamo_regime.cli.events import events
 from dynamo_regime.cli.frontend import PassThrough, frontend
 from dynamo_regime.cli.grid import grid
 from dynamo_regime.cli.policy import set_policy, status
+from dynamo_regime.cli.record import record
 from dynamo_regime.cli.replay import replay
 from dynamo_regime.cli.report import report
 from dynamo_regime.cli.simulate import simulate
@@ -33,6 +34,7 @@ app.command("status")(status)
 app.command("set")(set_policy)
 app.command("watch")(watch)
 app.command("events")(events)
+app.command("record")(record)
 app.command("simulate")(simulate)
 app.command("calibrate")(calibrate)
 for study in (replay, sweep, grid, spike, compare, tune, report):

@@ -16,8 +16,7 @@ from dynamo_regime.frontend.settings import Settings
 if TYPE_CHECKING:
     from dynamo_regime.control.controller import Controller
     from dynamo_regime.control.fleet.participation import Participation
-    from dynamo_regime.control.live import LiveController
-    from dynamo_regime.control.metrics import Metrics
+    from dynamo_regime.control.running import Running
     from dynamo_regime.control.signals.remote import RemoteSource
     from dynamo_regime.control.signals.settings import InProcessSignals, SignalSettings
 
@@ -99,25 +98,31 @@ def planned(settings: Settings) -> Iterator[Plan]:
             raise type(error)(str(error).replace(str(part), path)) from error
 
 
-def run(plan: Plan, frontend: NativeFrontend) -> "tuple[LiveController, Metrics] | None":
+def run(plan: Plan, frontend: NativeFrontend) -> "Running | None":
     """Start the controller of a frontend that serves; None if there is none."""
     if plan.controller is None or plan.signals is None:
         return None
+    from dynamo_regime.control.finished_log import FinishedLog
     from dynamo_regime.control.live import LiveController
     from dynamo_regime.control.metrics import Metrics
+    from dynamo_regime.control.running import Running
     from dynamo_regime.control.signals.remote import RemoteSource
     from dynamo_regime.frontend.source import FrontendSource, RemoteReadings
 
     metrics = Metrics()
+    finished: FinishedLog | None = None
     source: FrontendSource | RemoteReadings
     if isinstance(plan.signals, RemoteSource):
         source = RemoteReadings(frontend, plan.signals, metrics.decided)
     else:
-        source = FrontendSource(frontend, plan.settings, plan.signals, metrics.decided)
+        finished = FinishedLog()
+        source = FrontendSource(
+            frontend, plan.settings, plan.signals, metrics.decided, finished.add
+        )
     live = LiveController(plan.controller, source, frontend, fleet=plan.fleet, observer=metrics)
     metrics.watch(live, lambda: source.lost)
     live.start()
-    return live, metrics
+    return Running(live, metrics, finished)
 
 
 def _signals(

@@ -24,8 +24,7 @@ from dynamo_regime.frontend.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from dynamo_regime.control.controller import Controller
-    from dynamo_regime.control.live import LiveController
-    from dynamo_regime.control.metrics import Metrics
+    from dynamo_regime.control.running import Running
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -70,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
                             admin.stop()
                 finally:
                     if controller is not None:
-                        controller[0].stop()
+                        controller.live.stop()
         except RegimeError as error:
             print(f"dynamo-regime: {error}", file=sys.stderr)
             return failed
@@ -121,7 +120,7 @@ def _prepare(settings: Settings) -> None:
 def _start_admin(
     frontend: NativeFrontend,
     settings: Settings,
-    controller: "tuple[LiveController, Metrics] | None",
+    controller: "Running | None",
 ) -> AdminServer | None:
     if settings.admin_port == 0:
         return None

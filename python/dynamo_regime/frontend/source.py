@@ -12,7 +12,7 @@ from dynamo_regime.control.signals.served_model import ServedModel
 from dynamo_regime.control.signals.settings import InProcessSignals
 from dynamo_regime.control.signals.source import SignalError
 from dynamo_regime.frontend.settings import Settings
-from dynamo_regime.target import Decisions
+from dynamo_regime.target import Decisions, FinishedRequests
 
 _ASK_SECONDS = 2.0
 
@@ -26,6 +26,7 @@ class FrontendSource:
         settings: Settings,
         signals: InProcessSignals,
         decided: Callable[[Decisions], None],
+        finished: Callable[[FinishedRequests], None],
     ) -> None:
         """Read ``frontend``, which was started with ``settings``; nobody else may drain it.
 
@@ -34,6 +35,7 @@ class FrontendSource:
             settings: It was started with these.
             signals: How it is read.
             decided: Is shown all decisions.
+            finished: Is shown all finished requests.
         """
         size = settings.options["kv_cache_block_size"]
         self._readings = InProcess(
@@ -42,6 +44,7 @@ class FrontendSource:
             size if isinstance(size, int) else None,
             minimum_count=signals.minimum_count,
             decided=decided,
+            finished=finished,
         )
         # Unread stays a page behind a certificate that we do not trust, or at an address that is no
         # URL: then the flag --kv-cache-block-size says it.

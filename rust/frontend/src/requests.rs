@@ -26,6 +26,7 @@ pub fn columns<'py>(py: Python<'py>, traced: &Traced) -> PyResult<Bound<'py, PyA
     columns.numbers("input_tokens", |request| count(request.input_tokens))?;
     columns.numbers("cached_tokens", |request| count(request.cached_tokens))?;
     columns.numbers("output_tokens", |request| count(request.output_tokens))?;
+    columns.numbers("block_tokens", |request| count(request.block_tokens))?;
     columns.numbers("queue_depth", |request| count(request.queue_depth))?;
     columns.objects("request_id", |request| request.request_id.clone())?;
     columns.objects("model", |request| request.model.clone())?;

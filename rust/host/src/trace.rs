@@ -48,8 +48,10 @@ pub struct FinishedRequest {
     pub kv_hit_rate: Option<f64>,
     /// Requests that waited in the router's queue when it was routed.
     pub queue_depth: Option<u64>,
-    /// Chained hashes of the prompt's blocks, for a replay.
+    /// Chained hashes of the prompt's blocks, for a replay; the last block may not be full.
     pub sequence_hashes: Vec<u64>,
+    /// Tokens of such a block.
+    pub block_tokens: Option<u64>,
 }
 
 /// What [`RequestTrace::drain`] found.
@@ -72,11 +74,6 @@ impl RequestTrace {
         if request_trace::is_enabled() {
             *self.0.lock() = Some(request_trace::subscribe());
         }
-    }
-
-    /// Whether records are collected.
-    pub fn is_on(&self) -> bool {
-        self.0.lock().is_some()
     }
 
     /// Take the records of requests that finished since the last drain. Never waits.
@@ -108,7 +105,9 @@ fn finished(record: RequestTraceRecord) -> Option<FinishedRequest> {
 
 fn of_metrics(request: RequestTraceMetrics, finished_at: f64) -> FinishedRequest {
     let worker = request.worker.as_ref();
+    let replay = request.replay.as_ref();
     FinishedRequest {
+        block_tokens: replay.map(|replay| replay.trace_block_size as u64),
         received_at: request.request_received_ms.map(|at| seconds(at as f64)),
         finished_at,
         prefill_worker_id: worker.and_then(|worker| worker.prefill_worker_id),

@@ -7,9 +7,11 @@ import pytest
 
 from dynamo_regime.admin.client import AdminClient, AdminError
 from dynamo_regime.admin.server import AdminServer, start_admin
+from dynamo_regime.control.running import Running
 from dynamo_regime.control.settings import Mode
 from tests.unit.admin.two_pools import START, TwoPools
 from tests.unit.control.live_parts import Rig, rig
+from tests.unit.control.signals.test_inprocess import requests
 
 
 @pytest.fixture
@@ -19,7 +21,7 @@ def one() -> Rig:
 
 @pytest.fixture
 def controlled(one: Rig) -> Iterator[AdminServer]:
-    server = start_admin(one.pools, "127.0.0.1", 0, token=None, controller=(one.live, one.metrics))
+    server = start_admin(one.pools, "127.0.0.1", 0, token=None, controller=one.running)
     yield server
     server.stop()
 
@@ -73,6 +75,30 @@ def test_events_are_the_latest_and_those_after_a_number(one: Rig, client: AdminC
     assert len(transition["readings"]) == 8
 
 
+def test_finished_requests_are_the_latest_or_those_after_a_number(
+    one: Rig, client: AdminClient
+) -> None:
+    one.finished.add(requests({"finished_at": 1.0}, {"finished_at": 2.0}, lagged=3))
+    page = client.requests(limit=1)
+    assert (page.last, [each.number for each in page.requests]) == (5, [5])
+    assert page.requests[0].event["event_time_unix_ms"] == 2_000
+    assert [each.number for each in client.requests(limit=9, after=0).requests] == [4, 5]
+    assert client.requests(limit=9, after=5).requests == []
+
+
+def test_where_requests_are_not_read_in_this_process_that_is_said(one: Rig) -> None:
+    running = Running(one.live, one.metrics)
+    server = start_admin(one.pools, "127.0.0.1", 0, token=None, controller=running)
+    try:
+        with (
+            AdminClient(server.url, token=None) as client,
+            pytest.raises(AdminError, match="set its kind to in-process"),
+        ):
+            client.requests(limit=1)
+    finally:
+        server.stop()
+
+
 def test_an_override_is_taken_shown_and_ended(one: Rig, client: AdminClient) -> None:
     one.run(1, backlog_seconds=0.01)
     [override] = client.override(600.0, "prefill").overrides
@@ -99,6 +125,14 @@ def test_an_override_is_taken_shown_and_ended(one: Rig, client: AdminClient) -> 
         ("DELETE", "/v1/override?pool=x", None, 404, "there is no pool 'x'"),
         ("DELETE", "/v1/override?pol=x", None, 422, 'no parameter "pol", only pool'),
         ("GET", "/v1/events?limit=0", None, 422, "limit must be a whole number from 1 to 1000"),
+        (
+            "GET",
+            "/v1/requests?limit=1001",
+            None,
+            422,
+            "limit must be a whole number from 1 to 1000",
+        ),
+        ("GET", "/v1/requests?since=1", None, 422, 'no parameter "since", only limit, after'),
         ("GET", "/v1/events?after=x", None, 422, "after must be the number of an event"),
         ("POST", "/v1/override", {}, 405, "does not take POST, only PUT, DELETE"),
     ],
@@ -142,9 +176,7 @@ def test_the_client_says_so_too() -> None:
 
 
 def test_with_a_token_the_metrics_are_closed_too(one: Rig) -> None:
-    server = start_admin(
-        one.pools, "127.0.0.1", 0, token="s3cret", controller=(one.live, one.metrics)
-    )
+    server = start_admin(one.pools, "127.0.0.1", 0, token="s3cret", controller=one.running)
     try:
         assert httpx.get(f"{server.url}/metrics", trust_env=False).status_code == 401
     finally:

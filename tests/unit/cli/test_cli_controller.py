@@ -20,7 +20,7 @@ def one(pools: TwoPools) -> Rig:
 
 @pytest.fixture
 def controlled(one: Rig) -> Iterator[AdminServer]:
-    server = start_admin(one.pools, "127.0.0.1", 0, token=None, controller=(one.live, one.metrics))
+    server = start_admin(one.pools, "127.0.0.1", 0, token=None, controller=one.running)
     yield server
     server.stop()
 

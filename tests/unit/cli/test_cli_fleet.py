@@ -24,9 +24,7 @@ def serve() -> Iterator[Serve]:
 
         def start(fleet: FakeFleet | None) -> str:
             one = rig(Mode.ACT, fleet=None if fleet is None else Participation(fleet))
-            server = start_admin(
-                one.pools, "127.0.0.1", 0, token=None, controller=(one.live, one.metrics)
-            )
+            server = start_admin(one.pools, "127.0.0.1", 0, token=None, controller=one.running)
             stack.callback(server.stop)
             return server.url
 

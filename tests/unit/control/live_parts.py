@@ -4,12 +4,14 @@ import threading
 from dataclasses import dataclass, field
 
 from dynamo_regime.control.controller import Controller
+from dynamo_regime.control.finished_log import FinishedLog
 from dynamo_regime.control.fleet.participation import Participation
 from dynamo_regime.control.live import LiveController
 from dynamo_regime.control.metrics import Metrics
 from dynamo_regime.control.presets import PRESETS
 from dynamo_regime.control.reading import Reading, WorkerLoad
 from dynamo_regime.control.regime import Regime
+from dynamo_regime.control.running import Running
 from dynamo_regime.control.settings import Mode
 from tests.unit.admin.two_pools import TwoPools
 
@@ -57,6 +59,11 @@ class Rig:
     source: ScriptedSource
     pools: TwoPools
     clock: Clock
+    finished: FinishedLog = field(default_factory=FinishedLog)
+
+    @property
+    def running(self) -> Running:
+        return Running(self.live, self.metrics, self.finished)
 
     def run(self, seconds: float, backlog_seconds: float) -> None:
         """Rounds at the live pace."""

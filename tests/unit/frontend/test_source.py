@@ -40,7 +40,11 @@ def test_it_asks_the_frontend_every_two_seconds_until_it_knows(frontend: Fronten
     pages = ["", PAGE]
     with LoopbackServer(lambda *_: (200, pages.pop(0))) as server:
         source = FrontendSource(
-            frontend, settings(url=server.url), InProcessSignals(), lambda _: None
+            frontend,
+            settings(url=server.url),
+            InProcessSignals(),
+            lambda _: None,
+            lambda _: None,
         )
         assert backlog(source, 0.0) is None
         assert backlog(source, 1.75) is None
@@ -51,7 +55,7 @@ def test_it_asks_the_frontend_every_two_seconds_until_it_knows(frontend: Fronten
 
 def test_the_flag_says_it_where_the_page_cannot_be_had(frontend: Frontend) -> None:
     given = settings("--kv-cache-block-size", "16")
-    source = FrontendSource(frontend, given, InProcessSignals(), lambda _: None)
+    source = FrontendSource(frontend, given, InProcessSignals(), lambda _: None, lambda _: None)
     assert backlog(source, 0.0) == 32.0
     assert (source.problem, source.lost) == ("", 0)
 

@@ -31,6 +31,7 @@ class InProcess:
         kv_blocks: float | None = None,
         minimum_count: int = MINIMUM_COUNT,
         decided: Callable[[Decisions], None] = lambda _: None,
+        finished: Callable[[FinishedRequests], None] = lambda _: None,
     ) -> None:
         """Read ``frontend``, which nobody else may drain.
 
@@ -41,6 +42,7 @@ class InProcess:
             kv_blocks: KV-cache blocks that each worker has, if known.
             minimum_count: Fewer latencies than that have no quantiles.
             decided: Is shown the decisions of every drain.
+            finished: Is shown the finished requests of every drain.
         """
         self._frontend = frontend
         self._window_seconds = window_seconds
@@ -48,6 +50,7 @@ class InProcess:
         self._last_time: float | None = None
         self._loads = WorkerLoads(block_size_tokens, kv_blocks)
         self._decided = decided
+        self._finished = finished
         self._lost = 0
 
     @property
@@ -65,6 +68,7 @@ class InProcess:
         self._lost += decisions.dropped + requests.lagged
         begin, self._last_time = self._last_time, time
         self._decided(decisions)
+        self._finished(requests)
         self._loads.decided(time, decisions)
         self._loads.finished(requests)
         if begin is None or begin > time:
