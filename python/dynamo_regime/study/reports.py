@@ -1,6 +1,7 @@
 """The report of a finished study, whatever its kind."""
 
 from dynamo_regime.control.checked import ConfigurationError
+from dynamo_regime.games.split_report import plan_report
 from dynamo_regime.study.grid import grid_report
 from dynamo_regime.study.paired import two_policies_report
 from dynamo_regime.study.report import Report
@@ -27,6 +28,8 @@ def report_of(finished: Finished) -> Report:
             return side_by_side_report(finished, _title(finished))
         case "compare":
             return two_policies_report(finished, _title(finished))
+        case "plan":
+            return plan_report(finished)
         case kind:
             raise ConfigurationError(
                 f"the study is of the unknown kind {kind!r}: upgrade dynamo-regime"
