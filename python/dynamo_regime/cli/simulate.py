@@ -25,8 +25,8 @@ def simulate(
         typer.Argument(
             help="paper (32/128/32 clients), multi-turn (conversations with popular prefixes),"
             " conversation (Mooncake's trace), the path of a trace (Mooncake's JSON lines, Azure's"
-            " or BurstGPT's CSV), or of a YAML or JSON file with `kind: closed` or"
-            " `kind: multi_turn` and its parameters.",
+            " or BurstGPT's CSV), or of a YAML or JSON file with `kind: closed`,"
+            " `kind: multi_turn` or `kind: arrivals`, and its parameters.",
         ),
     ] = "conversation",
     cluster: Annotated[

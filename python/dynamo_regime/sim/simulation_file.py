@@ -16,6 +16,7 @@ from dynamo_regime.control.checked import ConfigurationError, parse_mapping, rea
 from dynamo_regime.sim.cluster import Cluster, RouterSettings
 from dynamo_regime.sim.simulation import Simulation
 from dynamo_regime.sim.workload import ClosedLoop, MultiTurn, Trace, Workload
+from dynamo_regime.sim.workload.arrivals import Arrivals
 
 _DOCUMENT = "simulation.json"
 _TRACE = "trace.npz"
@@ -81,11 +82,14 @@ def workload_of(content: Mapping[str, Any], place: str, columns: Path | None = N
             return validated(ClosedLoop, rest, place)
         case "multi_turn":
             return validated(MultiTurn, rest, place)
+        case "arrivals":
+            return validated(Arrivals, rest, place).trace()
         case "trace" if columns is not None:
             return _trace(rest, columns)
         case kind:
             raise ConfigurationError(
-                f"{place}: kind is {kind!r}, which is unknown: use 'closed' or 'multi_turn'"
+                f"{place}: kind is {kind!r}, which is unknown: use 'closed',"
+                " 'multi_turn' or 'arrivals'"
             )
 
 

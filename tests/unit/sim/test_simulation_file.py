@@ -45,7 +45,10 @@ def test_a_trace_lies_beside_it_and_gives_the_same_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"workload": {"kind": "open"}}, "kind is 'open', which is unknown: use 'closed' or"),
+        (
+            {"workload": {"kind": "open"}},
+            "kind is 'open', which is unknown: use 'closed', 'multi_turn' or",
+        ),
         ({"workload": {"kind": "closed", "phases": []}}, "workload: phases is"),
         ({"workload": {"kind": "multi_turn", "turns": 0}}, "workload: turns is 0"),
         ({"cluster": None}, "the section cluster is missing: add it"),
