@@ -71,10 +71,26 @@ def test_as_a_process_it_ends_with_one_line_and_no_traceback() -> None:
     assert line.startswith("dynamo-regime: no admin listener answers at http://127.0.0.1:1 (")
 
 
+def test_ctrl_c_while_it_loads_is_one_line_and_130() -> None:
+    pressed = """
+import sys
+class CtrlC:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, CtrlC())
+from dynamo_regime.cli import main
+main()
+"""
+    result = python("-c", pressed)
+    assert (result.returncode, result.stdout) == (130, "")
+    assert result.stderr == "dynamo-regime: interrupted\n"
+
+
 def test_it_starts_without_loading_what_only_some_commands_need() -> None:
     heavy = ("httpx", "fastapi", "uvicorn", "rich.table", "dynamo_regime.frontend")
     result = python(
-        "-c", f"import sys, dynamo_regime.cli; print([m for m in {heavy} if m in sys.modules])"
+        "-c", f"import sys, dynamo_regime.cli.app; print([m for m in {heavy} if m in sys.modules])"
     )
     assert result.stdout == "[]\n"
 
