@@ -1,32 +1,27 @@
 """How far the requests in flight are from the best assignment to workers: the price of anarchy."""
 
 from dynamo_regime.anarchy.combine import Combined, combine
-from dynamo_regime.anarchy.curves import Costs, Curve, fitted
-from dynamo_regime.anarchy.equilibrium import Equilibrium, Prices, best_response, prices
+from dynamo_regime.anarchy.curves import Costs, fitted
 from dynamo_regime.anarchy.exact import Optimum, optimum
 from dynamo_regime.anarchy.frozen import Frozen, frozen
-from dynamo_regime.anarchy.price import Excess, WindowPrice, price
+from dynamo_regime.anarchy.price import Excess, WindowPrice, equilibrium_seconds, price
 from dynamo_regime.anarchy.window import Requests, Window, at_moment, in_flight
 
 __all__ = [
     "Combined",
     "Costs",
-    "Curve",
-    "Equilibrium",
     "Excess",
     "Frozen",
     "Optimum",
-    "Prices",
     "Requests",
     "Window",
     "WindowPrice",
     "at_moment",
-    "best_response",
     "combine",
+    "equilibrium_seconds",
     "fitted",
     "frozen",
     "in_flight",
     "optimum",
     "price",
-    "prices",
 ]

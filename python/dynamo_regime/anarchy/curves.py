@@ -1,6 +1,5 @@
 """What the game costs: a worker's latency by its load, and what a block of prefill takes."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +8,9 @@ from scipy.optimize import nnls
 
 from dynamo_regime.anarchy.window import Requests
 from dynamo_regime.errors import InputError
+from dynamo_regime.games.routing import Curve
 from dynamo_regime.sim.calibrate import calibrate
 from dynamo_regime.sim.latency import PoleModel
-
-Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-"""Latency in seconds of one worker, for each number of requests at once on it."""
 
 _MOST_ROWS = 20_000
 _LEAST_ROWS = 20
@@ -47,7 +44,8 @@ def fitted(requests: Requests) -> Costs:
 
     First a line in the mean load and in the uncached blocks, by non-negative least squares on
     relative errors; then, with the time of a block known, the pole (:func:`calibrate`), if the
-    requests show it. Of more than 20,000 requests, evenly spaced ones are taken.
+    requests show it. Beyond the highest load there was, the curve goes on as its tangent. Of more
+    than 20,000 requests, evenly spaced ones are taken.
 
     Raises:
         InputError: There are fewer than 20 requests.
@@ -72,4 +70,20 @@ def fitted(requests: Requests) -> Costs:
         floor = float(latency.min()) * 1e-3
         line = PoleModel(a=a, b=max(b, floor), d=0.0, n_sat=1.0, beta=1.0)
         return Costs(line.seconds, seconds_per_block, "line", None)
-    return Costs(model.seconds, seconds_per_block, "pole", model.n_sat)
+    return Costs(_up_to(model, float(load.max())), seconds_per_block, "pole", model.n_sat)
+
+
+def _up_to(model: PoleModel, highest: float) -> Curve:
+    """The curve to the highest load that it was fitted to, and from there on its tangent.
+
+    Nothing is known of it beyond, and its pole would make any cost of one that is.
+    """
+    step = 1e-3 * highest
+    last, before = model.seconds([highest, highest - step]).tolist()
+    slope = (last - before) / step
+
+    def curve(requests: NDArray[np.float64]) -> NDArray[np.float64]:
+        inside = model.seconds(np.minimum(requests, highest))
+        return np.asarray(inside + slope * np.maximum(requests - highest, 0.0))
+
+    return curve

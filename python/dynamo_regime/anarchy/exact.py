@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-from dynamo_regime.anarchy.curves import Curve
 from dynamo_regime.errors import InputError
+from dynamo_regime.games.routing import Curve
 
 
 @dataclass(frozen=True, slots=True, eq=False)

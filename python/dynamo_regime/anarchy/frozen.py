@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamo_regime.anarchy.curves import Curve
 from dynamo_regime.anarchy.exact import cheapest_slots, checked_game
 from dynamo_regime.errors import InputError
+from dynamo_regime.games.routing import Curve
 
 FEW_IN_FLIGHT = 4
 """With so few requests or fewer the paper's own figures blow up."""

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamo_regime.anarchy.curves import Costs
 from dynamo_regime.anarchy.exact import Optimum, optimum
 from dynamo_regime.anarchy.frozen import Frozen, frozen
 from dynamo_regime.anarchy.window import Window
+from dynamo_regime.games.routing import CongestionGame, best_response, social_cost_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,19 @@ def price(window: Window, costs: Costs) -> WindowPrice:
     )
 
 
-def _excess(window: Window, prefill: np.ndarray, found: Optimum) -> Excess:
+def equilibrium_seconds(window: Window, costs: Costs) -> float:
+    """What the window would cost if its requests, from where they are, moved until none gained.
+
+    Best responses, the largest gain first (:mod:`dynamo_regime.games.routing`), with nothing cached
+    on the workers not taken; as the bounds of :func:`price` it is at least ``optimum_low_seconds``.
+    """
+    requests = window.requests
+    prefill = window.prefill_seconds(costs.seconds_per_block, cached_elsewhere=False)
+    game = CongestionGame.routing([costs.curve] * requests.workers, prefill)
+    return social_cost_seconds(game, best_response(game, requests.worker))
+
+
+def _excess(window: Window, prefill: NDArray[np.float64], found: Optimum) -> Excess:
     requests = window.requests
     rows = np.arange(len(requests))
     here = float(prefill[rows, requests.worker].sum())

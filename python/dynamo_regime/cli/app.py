@@ -13,6 +13,7 @@ from dynamo_regime.cli.events import events
 from dynamo_regime.cli.frontend import PassThrough, frontend
 from dynamo_regime.cli.grid import grid
 from dynamo_regime.cli.plan import plan
+from dynamo_regime.cli.poa import poa
 from dynamo_regime.cli.policy import set_policy, status
 from dynamo_regime.cli.record import record
 from dynamo_regime.cli.replay import replay
@@ -38,6 +39,7 @@ app.command("events")(events)
 app.command("record")(record)
 app.command("simulate")(simulate)
 app.command("calibrate")(calibrate)
+app.command("poa")(poa)
 for study in (replay, sweep, grid, spike, compare, tune, plan, report):
     app.command(study.__name__)(study)
 app.command("frontend", cls=PassThrough, add_help_option=False)(frontend)

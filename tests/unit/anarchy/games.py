@@ -7,7 +7,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamo_regime.anarchy import Curve, Requests
+from dynamo_regime.anarchy import Requests
+from dynamo_regime.games.routing import Curve
 
 Array = NDArray[np.float64]
 

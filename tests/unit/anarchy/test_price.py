@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamo_regime.anarchy import Costs, at_moment, combine, fitted, frozen, price
+from dynamo_regime.anarchy import (
+    Costs,
+    at_moment,
+    combine,
+    equilibrium_seconds,
+    fitted,
+    frozen,
+    price,
+)
 from dynamo_regime.errors import InputError
 from dynamo_regime.sim.latency import PoleModel
 from tests.unit.anarchy.games import linear, requests
@@ -84,6 +92,16 @@ def test_an_idle_worker_more_never_makes_the_optimum_dearer(game: Game) -> None:
     more = price(window_of(game, workers=game[0] + 1), LINE)
     assert more.optimum_high_seconds <= one.optimum_high_seconds * (1 + 1e-9)
     assert more.realised_seconds == pytest.approx(one.realised_seconds)
+
+
+@given(GAMES)
+def test_at_rest_requests_pay_no_less_than_the_optimum_and_linear_games_at_most_5_halves(
+    game: Game,
+) -> None:
+    window = window_of(game)
+    rest, found = equilibrium_seconds(window, LINE), price(window, LINE)
+    assert found.optimum_high_seconds * (1 - 1e-9) <= rest
+    assert rest <= 2.5 * found.optimum_high_seconds * (1 + 1e-9)
 
 
 def test_each_part_is_what_it_is_called() -> None:
