@@ -120,21 +120,24 @@ class Cluster(Checked):
 class Toll(Checked):
     """Coefficients of the toll, in prefill tokens; a term whose coefficient is 0 is switched off.
 
-    A worker's cost is B + u + ω·k·n·u + l·n + d·A + m·f/(1 - f), with its backlog B and the tokens
-    u that it would have to compute, its n running requests, the A tokens that these hold, and the
-    share f of its KV blocks that they take. docs/toll.md derives the terms.
+    A worker's cost is B + u + ω·(k·n + κ·q)·u + l·n + d·A + m·f/(1 - f), with its backlog B, which
+    is that of q mean prompts, the tokens u that it would have to compute, its n running requests,
+    the A tokens that these hold, and the share f of its KV blocks that they take. docs/toll.md
+    derives the terms.
 
     Attributes:
         interference: k, the share of a prefill's time that each running request loses to it.
+        queueing: κ, the share of those who come while a worker has a backlog that are sent to it.
         request_tokens: l, what a running request costs.
         active_token_weight: d, what a token that a running request holds costs.
         pole_tokens: m, what the pole costs where half of the KV blocks are taken.
     """
 
-    interference: NonNegative = 0.1
+    interference: NonNegative = 0.2
+    queueing: NonNegative = 1.0
     request_tokens: NonNegative = 100.0
     active_token_weight: NonNegative = 0.0
-    pole_tokens: NonNegative = 10_000.0
+    pole_tokens: NonNegative = 3_000.0
 
 
 Rival = Literal[

@@ -130,6 +130,7 @@ struct Given {
     mode: Option<Mode>,
     kv_blocks: Option<Scalar>,
     interference: Option<Scalar>,
+    queueing: Option<Scalar>,
     request_tokens: Option<Scalar>,
     active_token_weight: Option<Scalar>,
     pole_tokens: Option<Scalar>,
@@ -212,6 +213,7 @@ impl Given {
         let tolls = [
             ("kv_blocks", &self.kv_blocks),
             ("interference", &self.interference),
+            ("queueing", &self.queueing),
             ("request_tokens", &self.request_tokens),
             ("active_token_weight", &self.active_token_weight),
             ("pole_tokens", &self.pole_tokens),
@@ -236,6 +238,7 @@ impl Given {
         let tuned = Toll::TUNED;
         let toll = Toll {
             interference: term("interference", &self.interference, tuned.interference)?,
+            queueing: term("queueing", &self.queueing, tuned.queueing)?,
             request_tokens: term("request_tokens", &self.request_tokens, tuned.request_tokens)?,
             active_token_weight: term(
                 "active_token_weight",

@@ -18,6 +18,8 @@ use crate::parameters::Terms;
 pub(crate) struct Scorer {
     terms: Terms,
     form: CostForm,
+    /// What the toll charges those who wait by.
+    prompts: MeanPrompt,
     /// A decode pool without conditional disaggregation: load alone decides.
     is_plain_decode: bool,
     /// Dynamo scores every pool but prefill as decode.
@@ -41,6 +43,7 @@ impl Scorer {
         Self {
             terms,
             form,
+            prompts: MeanPrompt::default(),
             is_plain_decode: role == WorkerType::Decode && !config.conditional_disagg_enabled,
             is_scored_as_decode: role != WorkerType::Prefill,
         }
@@ -78,6 +81,7 @@ impl Scorer {
                 request: &request,
                 toll,
                 kv_blocks,
+                mean_uncached_tokens: self.prompts.tokens(),
             };
             return if adjusts_credit {
                 tolled.score::<true>(input, loads, costs)
@@ -91,6 +95,20 @@ impl Scorer {
             (false, true) => request.score::<false, true>(input, loads, costs),
             (true, false) => request.score::<true, false>(input, loads, costs),
             (true, true) => request.score::<true, true>(input, loads, costs),
+        }
+    }
+
+    /// Learn from the worker that was chosen.
+    #[inline]
+    pub(crate) fn chose(
+        &mut self,
+        context: &WorkerSelectionContext<'_>,
+        cache: Option<WorkerCacheInput<'_>>,
+    ) {
+        if context.tracks_prefill_tokens() && matches!(self.form, CostForm::Toll { .. }) {
+            let cached_tokens = cache.map_or(0, |cache| cache.accounting_cache_estimate().1);
+            self.prompts
+                .add(context.prompt_tokens().saturating_sub(cached_tokens));
         }
     }
 
@@ -278,6 +296,7 @@ struct Tolled<'a> {
     request: &'a Request<'a>,
     toll: Toll,
     kv_blocks: f64,
+    mean_uncached_tokens: f64,
 }
 
 impl Tolled<'_> {
@@ -325,6 +344,7 @@ impl Tolled<'_> {
         let worker = TollInputs {
             backlog_tokens,
             uncached_tokens,
+            waiting_requests: backlog_tokens / self.mean_uncached_tokens,
             active_requests: load.active_requests() as f64,
             active_tokens: active_blocks * request.block.tokens,
             occupancy: active_blocks / self.kv_blocks,
@@ -332,6 +352,32 @@ impl Tolled<'_> {
         let cost = self.toll.cost(request.prefill_weight, &worker)
             * candidate.preferred_taint_multiplier().unwrap_or(1.0);
         if cost < cost::MAX { cost } else { cost::MAX }
+    }
+}
+
+/// The mean of what a request computes where it is sent, over the last ones.
+#[derive(Default)]
+struct MeanPrompt {
+    tokens: f64,
+    requests: f64,
+}
+
+impl MeanPrompt {
+    /// Requests that it follows a change of the load by.
+    const MEMORY: f64 = 256.0;
+
+    fn add(&mut self, tokens: usize) {
+        self.requests = (self.requests + 1.0).min(Self::MEMORY);
+        self.tokens += (tokens as f64 - self.tokens) / self.requests;
+    }
+
+    /// Infinite until something is known, so that no one is taken to wait.
+    fn tokens(&self) -> f64 {
+        if self.tokens > 0.0 {
+            greater(self.tokens, 1.0)
+        } else {
+            f64::INFINITY
+        }
     }
 }
 

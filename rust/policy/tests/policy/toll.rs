@@ -59,7 +59,7 @@ fn cost(plugin: &Plugin, role: WorkerType, load: Load) -> f64 {
     plugin.decision().cost
 }
 
-const PARAMETERS: &str = "{mode: toll, kv_blocks: 10000, interference: 0.2, request_tokens: 50, \
+const PARAMETERS: &str = "{mode: toll, kv_blocks: 10000, interference: 0.2, queueing: 0.5, request_tokens: 50, \
                           active_token_weight: 0.25, pole_tokens: 8000}";
 
 fn plugin() -> Plugin {
@@ -70,7 +70,8 @@ proptest! {
     #[test]
     fn the_cost_is_the_toll_of_what_dynamo_knows_of_the_worker(
         backlog_tokens in 0_usize..100_000,
-        active_blocks in 0_usize..9_000,
+        // Up to where the pole goes on as a straight line.
+        active_blocks in 0_usize..8_900,
         requests in 0_usize..200,
         new_blocks in 0_usize..64,
         cached_blocks in 0_usize..=64,
@@ -169,4 +170,30 @@ fn wrong_parameters_of_the_toll_are_refused_in_a_sentence_that_names_the_key() {
     );
     Plugin::with_parameters("{mode: toll, pole_tokens: 0}", KvRouterConfig::default());
     Plugin::with_parameters("{mode: linear}", KvRouterConfig::default());
+}
+
+#[test]
+fn those_who_wait_are_counted_in_mean_prompts_of_the_requests_before() {
+    let plugin = plugin();
+    let policy = plugin.policy(WorkerType::Aggregated);
+    let cost_of = |cached_blocks: usize| {
+        let load = Load {
+            cached_blocks,
+            active_blocks: 0,
+            requests: 0,
+            ..BUSY
+        };
+        let (workers, request) = world(load);
+        select(&policy, &workers, &request, BLOCK_TOKENS).unwrap();
+        plugin.decision().cost
+    };
+    // Nothing is known yet; then a prompt of 1,024 tokens; then the mean of that and of 512.
+    for (cached_blocks, expected) in [
+        (0, 500.0 + 1_024.0),
+        (32, 500.0 + 512.0 * (1.0 + 0.5 * 500.0 / 1_024.0)),
+        (32, 500.0 + 512.0 * (1.0 + 0.5 * 500.0 / 768.0)),
+    ] {
+        let found = cost_of(cached_blocks);
+        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+    }
 }

@@ -81,6 +81,7 @@ struct RouterPart {
 #[serde(deny_unknown_fields)]
 struct TollPart {
     interference: f64,
+    queueing: f64,
     request_tokens: f64,
     active_token_weight: f64,
     pole_tokens: f64,
@@ -206,6 +207,7 @@ impl TollPart {
     fn toll(self) -> Result<Toll, SimulationError> {
         let toll = Toll {
             interference: self.interference,
+            queueing: self.queueing,
             request_tokens: self.request_tokens,
             active_token_weight: self.active_token_weight,
             pole_tokens: self.pole_tokens,
