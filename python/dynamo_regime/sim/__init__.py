@@ -8,7 +8,16 @@ An example::
     outcome.summary.ttft_seconds.p99
 """
 
-from dynamo_regime.sim.cluster import RIVALS, Cluster, Engine, Lifetime, Pool, Rival, RouterSettings, Toll
+from dynamo_regime.sim.cluster import (
+    RIVALS,
+    Cluster,
+    Engine,
+    Lifetime,
+    Pool,
+    Rival,
+    RouterSettings,
+    Toll,
+)
 from dynamo_regime.sim.latency import PoleModel
 from dynamo_regime.sim.outcome import Distribution, Outcome, PolicyAt, Requests, Summary
 from dynamo_regime.sim.simulation import Simulation, simulate
