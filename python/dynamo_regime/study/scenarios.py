@@ -5,7 +5,7 @@ drawn is drawn with other seeds.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dynamo_regime.sim import Cluster, Engine, MultiTurn, RouterSettings
 from dynamo_regime.sim.systems import SYSTEMS
@@ -32,7 +32,7 @@ class Scenario:
     name: str
     cluster: Cluster
     workload: Workload
-    router: RouterSettings = RouterSettings()
+    router: RouterSettings = field(default_factory=RouterSettings)
 
 
 def eight(kv_blocks: int = 16_384) -> Cluster:
@@ -42,7 +42,7 @@ def eight(kv_blocks: int = 16_384) -> Cluster:
 
 
 def zipf(requests_per_second: float) -> MultiTurn:
-    """3,000 single requests, whose prompts begin with one of 200 prefixes, popular by Zipf's law."""
+    """3,000 single requests with one of 200 prefixes each, which are popular by Zipf's law."""
     return MultiTurn(
         sessions=3000,
         turns=1,
