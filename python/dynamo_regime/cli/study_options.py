@@ -39,8 +39,8 @@ Policies = Annotated[
     typer.Option(
         "--policy",
         help="τ,ω as in 0,0.3; toll; a rival (lmetric, two-tier, least-loaded, …); a preset"
-        " (static, paper, measured) or the file of a profile, which the controller swaps by. May be given"
-        " several times.",
+        " (static, paper, measured) or the file of a profile, which the controller swaps by. May"
+        " be given several times.",
         metavar="POLICY",
     ),
 ]
