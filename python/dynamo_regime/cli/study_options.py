@@ -38,8 +38,9 @@ Policies = Annotated[
     list[str] | None,
     typer.Option(
         "--policy",
-        help="τ,ω as in 0,0.3; a preset (static, paper, measured) or the file of a profile, which"
-        " the controller swaps by. May be given several times.",
+        help="τ,ω as in 0,0.3; toll; a rival (lmetric, two-tier, least-loaded, …); a preset"
+        " (static, paper, measured) or the file of a profile, which the controller swaps by. May"
+        " be given several times.",
         metavar="POLICY",
     ),
 ]

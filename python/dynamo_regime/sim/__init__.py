@@ -8,13 +8,23 @@ An example::
     outcome.summary.ttft_seconds.p99
 """
 
-from dynamo_regime.sim.cluster import Cluster, Engine, Lifetime, Pool, RouterSettings
+from dynamo_regime.sim.cluster import (
+    RIVALS,
+    Cluster,
+    Engine,
+    Lifetime,
+    Pool,
+    Rival,
+    RouterSettings,
+    Toll,
+)
 from dynamo_regime.sim.latency import PoleModel
 from dynamo_regime.sim.outcome import Distribution, Outcome, PolicyAt, Requests, Summary
 from dynamo_regime.sim.simulation import Simulation, simulate
 from dynamo_regime.sim.workload import BadLine, ClosedLoop, MultiTurn, Phase, Trace, Workload
 
 __all__ = [
+    "RIVALS",
     "BadLine",
     "ClosedLoop",
     "Cluster",
@@ -28,9 +38,11 @@ __all__ = [
     "PolicyAt",
     "Pool",
     "Requests",
+    "Rival",
     "RouterSettings",
     "Simulation",
     "Summary",
+    "Toll",
     "Trace",
     "Workload",
     "simulate",

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
@@ -117,6 +117,43 @@ class Cluster(Checked):
         return sum(pool.workers for pool in pools if pool is not None)
 
 
+class Toll(Checked):
+    """Coefficients of the toll, in prefill tokens; a term whose coefficient is 0 is switched off.
+
+    A worker's cost is B + u + ω·(k·n + κ·q)·u + l·n + d·A + m·f/(1 - f), with its backlog B, which
+    is that of q mean prompts, the tokens u that it would have to compute, its n running requests,
+    the A tokens that these hold, and the share f of its KV blocks that they take. docs/toll.md
+    derives the terms.
+
+    Attributes:
+        interference: k, the share of a prefill's time that each running request loses to it.
+        queueing: κ, the share of those who come while a worker has a backlog that are sent to it.
+        request_tokens: l, what a running request costs.
+        active_token_weight: d, what a token that a running request holds costs.
+        pole_tokens: m, what the pole costs where half of the KV blocks are taken.
+    """
+
+    interference: NonNegative = 0.2
+    queueing: NonNegative = 1.0
+    request_tokens: NonNegative = 100.0
+    active_token_weight: NonNegative = 0.0
+    pole_tokens: NonNegative = 3_000.0
+
+
+Rival = Literal[
+    "least-loaded",
+    "round-robin",
+    "power-of-two",
+    "lmetric",
+    "lmetric-queued",
+    "two-tier",
+    "adaptive-sigmoid",
+    "adaptive-aimd",
+]
+"""Routing policies of others, by their published rules; docs/results.md says which they are."""
+RIVALS: tuple[Rival, ...] = get_args(Rival)
+
+
 class RouterSettings(Checked):
     """The router in front of the cluster.
 
@@ -125,6 +162,8 @@ class RouterSettings(Checked):
         prefill_weight: The ω that every pool starts with.
         config: Other keys of Dynamo's ``KvRouterConfig``; those that are not named have Dynamo's
             defaults.
+        toll: The plug-in's mode ``toll``, on workers whose KV blocks it is told.
+        rival: A policy of someone else in place of the plug-in; τ and ω mean nothing to it.
         replicas: Routers that share the requests in turn and tell each other nothing.
         kv_event_lag_seconds: How long a KV event takes from a worker to the routers.
     """
@@ -132,6 +171,8 @@ class RouterSettings(Checked):
     temperature: NonNegative = 0.0
     prefill_weight: NonNegative = 1.0
     config: Mapping[str, Any] = {}
+    toll: Toll | None = None
+    rival: Rival | None = None
     replicas: Annotated[int, Field(ge=1)] = 1
     kv_event_lag_seconds: NonNegative = 0.0
 
@@ -141,4 +182,6 @@ class RouterSettings(Checked):
         for key, name in names.items():
             if key in self.config:
                 raise ValueError(f"config has the key {key}: write it as {name}")
+        if self.toll is not None and self.rival is not None:
+            raise ValueError("toll and rival are both given: leave one out")
         return self

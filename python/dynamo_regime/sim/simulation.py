@@ -74,6 +74,11 @@ def simulate(
     """
     if not 0 <= simulation.seed < 2**64:
         raise InputError(f"the seed is {simulation.seed}: it must be from 0 to 2**64 - 1")
+    if controller is not None and simulation.router.rival is not None:
+        raise InputError(
+            f"the router is {simulation.router.rival}, which has no τ and ω to swap: leave the"
+            " controller out"
+        )
     workload = simulation.workload
     document = simulation.document()
     document["sample_interval_seconds"] = None if controller is None else SAMPLE_SECONDS

@@ -61,6 +61,8 @@ class Case:
             update={
                 "temperature": setting.temperature,
                 "prefill_weight": setting.prefill_weight,
+                "toll": self.policy.toll,
+                "rival": self.policy.rival,
             }
         )
         return Simulation(self.cluster, router, self.workload, seed)

@@ -8,6 +8,7 @@ from dynamo_regime.control.detectors import LoadSettings, PaperSettings, SloSett
 from dynamo_regime.control.profile import Profile, Setting
 from dynamo_regime.control.profile_file import find_profile
 from dynamo_regime.errors import InputError
+from dynamo_regime.sim import RIVALS, Rival, Toll
 
 DYNAMO_DEFAULT = Setting(temperature=0.0, prefill_weight=1.0)
 
@@ -21,12 +22,16 @@ class Policy:
         setting: What every pool starts with.
         profile: What the controller swaps by; None is static.
         detector: What the controller detects by; by default the profile's own, or ``load``.
+        toll: The plug-in's mode ``toll`` in place of Dynamo's linear cost.
+        rival: A policy of someone else in place of the plug-in.
     """
 
     name: str
     setting: Setting = DYNAMO_DEFAULT
     profile: Profile | None = None
     detector: LoadSettings | PaperSettings | SloSettings | None = None
+    toll: Toll | None = None
+    rival: Rival | None = None
 
 
 def static_policy(temperature: float, prefill_weight: float) -> Policy:
@@ -41,7 +46,9 @@ def adaptive_policy(profile: Profile) -> Policy:
 
 
 def parse_policy(text: str, folder: Path) -> Policy:
-    """The policy that ``0,0.3`` (τ, ω), a preset's name or the path of a profile stands for.
+    """The policy that a text names.
+
+    That is ``0,0.3`` (τ, ω), ``toll``, a rival such as ``lmetric``, a preset or a profile's path.
 
     Raises:
         InputError: It is a pair of numbers that no policy can have.
@@ -54,4 +61,9 @@ def parse_policy(text: str, folder: Path) -> Policy:
             raise InputError(
                 f"{text!r} is no policy: τ and ω are finite numbers, 0 or more, as in 0,0.3"
             ) from None
+    if text == "toll":
+        return Policy(text, toll=Toll())
+    for rival in RIVALS:
+        if text == rival:
+            return Policy(text, rival=rival)
     return adaptive_policy(find_profile(text, folder))

@@ -1,6 +1,7 @@
 //! A worker's routing cost: ω · prefill_blocks + active_blocks (paper, game 3; Dynamo's default).
 
 use crate::policy::PrefillWeight;
+use crate::toll::Toll;
 
 /// A block count as routers hold it. Conversion to `f64` is exact up to 2⁵³ blocks.
 pub trait Blocks: Copy {
@@ -34,6 +35,21 @@ impl Blocks for u32 {
     fn blocks(self) -> f64 {
         f64::from(self)
     }
+}
+
+/// How the cost of a worker is formed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum CostForm {
+    /// ω · prefill_blocks + active_blocks, as Dynamo's default has it.
+    #[default]
+    Linear,
+    /// What the request costs everyone, on workers with so many KV blocks.
+    Toll {
+        /// The coefficients.
+        toll: Toll,
+        /// KV blocks of one worker, positive; infinite where the pole is switched off.
+        kv_blocks: f64,
+    },
 }
 
 /// The largest cost; what would overflow becomes this, so that costs always stay finite.

@@ -12,8 +12,10 @@ mod decision;
 mod log;
 mod policy;
 mod ring;
+mod toll;
 
 pub use cell::PolicyCell;
 pub use decision::Decision;
 pub use log::{DECISIONS_PER_WRITER, DecisionLog, DecisionWriter, Drained};
 pub use policy::{Policy, PolicyChange, PolicyError, PrefillWeight, Temperature, VersionedPolicy};
+pub use toll::{Toll, TollInputs};

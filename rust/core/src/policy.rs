@@ -9,6 +9,9 @@ pub enum PolicyError {
     /// The prefill weight is negative, infinite or not a number.
     #[error("prefill_weight must be finite and not negative, but is {0}")]
     PrefillWeight(f64),
+    /// A coefficient of the toll is negative, infinite or not a number.
+    #[error("{0} must be finite and not negative, but is {1}")]
+    Toll(&'static str, f64),
 }
 
 /// Softmax temperature τ over range-normalised costs: finite, ≥ 0; 0 takes the cheapest worker.

@@ -1,7 +1,8 @@
 //! The YAML parameters of a `regime` instance and what they resolve to for one router.
 
 use dynamo_kv_router::{KvRouterConfig, SharedCacheType};
-use dynamo_regime_core::{Policy, PrefillWeight, Temperature};
+use dynamo_regime_core::cost::CostForm;
+use dynamo_regime_core::{Policy, PolicyError, PrefillWeight, Temperature, Toll};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -13,6 +14,8 @@ const HICACHE_MULTIPLIER: f64 = 0.5;
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(try_from = "Given")]
 pub(crate) struct Parameters {
+    /// How the cost of a worker is formed.
+    pub(crate) form: CostForm,
     temperature: Option<Temperature>,
     prefill_weight: Option<PrefillWeight>,
     overlap_score_credit: Option<f64>,
@@ -41,6 +44,14 @@ pub(crate) struct Terms {
 }
 
 impl Parameters {
+    /// Nothing set but the form of the cost.
+    pub(crate) fn of(form: CostForm) -> Self {
+        Self {
+            form,
+            ..Self::default()
+        }
+    }
+
     /// The policy that a pool starts with.
     pub(crate) fn policy(&self, config: &KvRouterConfig) -> Policy {
         Policy {
@@ -116,6 +127,13 @@ fn is_weight(value: f64) -> bool {
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Given {
+    mode: Option<Mode>,
+    kv_blocks: Option<Scalar>,
+    interference: Option<Scalar>,
+    queueing: Option<Scalar>,
+    request_tokens: Option<Scalar>,
+    active_token_weight: Option<Scalar>,
+    pole_tokens: Option<Scalar>,
     temperature: Option<Scalar>,
     prefill_weight: Option<Scalar>,
     overlap_score_credit: Option<Scalar>,
@@ -124,6 +142,14 @@ struct Given {
     disk_cache_hit_weight: Option<Scalar>,
     shared_cache_multiplier: Option<Scalar>,
     decode_active_request_weight: Option<Scalar>,
+}
+
+/// How the cost of a worker is formed.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    Linear,
+    Toll,
 }
 
 /// Anything, so that what is not a number can be refused by the name of its key.
@@ -141,8 +167,14 @@ enum ParameterError {
     NotANumber(&'static str),
     #[error("{0} must be finite and not negative, but is {1}")]
     OutOfRange(&'static str, f64),
+    #[error("{0} belongs to mode: {1}, and this instance has the other one: leave it out")]
+    OfTheOtherMode(&'static str, &'static str),
+    #[error("kv_blocks is missing: name the KV blocks of one worker, or set pole_tokens: 0")]
+    NoCapacity,
+    #[error("kv_blocks must be finite and positive, but is {0}")]
+    Capacity(f64),
     #[error(transparent)]
-    Policy(#[from] dynamo_regime_core::PolicyError),
+    Policy(#[from] PolicyError),
 }
 
 impl TryFrom<Given> for Parameters {
@@ -150,10 +182,11 @@ impl TryFrom<Given> for Parameters {
 
     fn try_from(given: Given) -> Result<Self, ParameterError> {
         Ok(Self {
-            temperature: number("temperature", given.temperature)?
+            form: given.form()?,
+            temperature: number("temperature", given.temperature.as_ref())?
                 .map(Temperature::try_from)
                 .transpose()?,
-            prefill_weight: number("prefill_weight", given.prefill_weight)?
+            prefill_weight: number("prefill_weight", given.prefill_weight.as_ref())?
                 .map(PrefillWeight::try_from)
                 .transpose()?,
             overlap_score_credit: weight("overlap_score_credit", given.overlap_score_credit)?,
@@ -175,16 +208,66 @@ impl TryFrom<Given> for Parameters {
     }
 }
 
-fn number(key: &'static str, given: Option<Scalar>) -> Result<Option<f64>, ParameterError> {
+impl Given {
+    fn form(&self) -> Result<CostForm, ParameterError> {
+        let tolls = [
+            ("kv_blocks", &self.kv_blocks),
+            ("interference", &self.interference),
+            ("queueing", &self.queueing),
+            ("request_tokens", &self.request_tokens),
+            ("active_token_weight", &self.active_token_weight),
+            ("pole_tokens", &self.pole_tokens),
+        ];
+        match self.mode.unwrap_or(Mode::Linear) {
+            Mode::Linear => match tolls.iter().find(|(_, given)| given.is_some()) {
+                Some((key, _)) => Err(ParameterError::OfTheOtherMode(key, "toll")),
+                None => Ok(CostForm::Linear),
+            },
+            Mode::Toll if self.decode_active_request_weight.is_some() => {
+                let key = "decode_active_request_weight";
+                Err(ParameterError::OfTheOtherMode(key, "linear"))
+            }
+            Mode::Toll => self.toll(),
+        }
+    }
+
+    fn toll(&self) -> Result<CostForm, ParameterError> {
+        let term = |key, given: &Option<Scalar>, tuned| {
+            number(key, given.as_ref()).map(|value| value.unwrap_or(tuned))
+        };
+        let tuned = Toll::TUNED;
+        let toll = Toll {
+            interference: term("interference", &self.interference, tuned.interference)?,
+            queueing: term("queueing", &self.queueing, tuned.queueing)?,
+            request_tokens: term("request_tokens", &self.request_tokens, tuned.request_tokens)?,
+            active_token_weight: term(
+                "active_token_weight",
+                &self.active_token_weight,
+                tuned.active_token_weight,
+            )?,
+            pole_tokens: term("pole_tokens", &self.pole_tokens, tuned.pole_tokens)?,
+        }
+        .validated()?;
+        let kv_blocks = match number("kv_blocks", self.kv_blocks.as_ref())? {
+            Some(blocks) if blocks.is_finite() && blocks > 0.0 => blocks,
+            Some(blocks) => return Err(ParameterError::Capacity(blocks)),
+            None if toll.pole_tokens == 0.0 => f64::INFINITY,
+            None => return Err(ParameterError::NoCapacity),
+        };
+        Ok(CostForm::Toll { toll, kv_blocks })
+    }
+}
+
+fn number(key: &'static str, given: Option<&Scalar>) -> Result<Option<f64>, ParameterError> {
     match given {
         None => Ok(None),
-        Some(Scalar::Number(value)) => Ok(Some(value)),
+        Some(Scalar::Number(value)) => Ok(Some(*value)),
         Some(Scalar::Other(_)) => Err(ParameterError::NotANumber(key)),
     }
 }
 
 fn weight(key: &'static str, given: Option<Scalar>) -> Result<Option<f64>, ParameterError> {
-    match number(key, given)? {
+    match number(key, given.as_ref())? {
         Some(value) if !is_weight(value) => Err(ParameterError::OutOfRange(key, value)),
         value => Ok(value),
     }

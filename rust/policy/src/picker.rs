@@ -99,6 +99,8 @@ impl WorkerPicker for Picker {
         let pick = self
             .choose(context, temperature)
             .ok_or_else(|| WorkerSelectionPolicyError::failed("no eligible worker"))?;
+        let cache = input.cache().and_then(|caches| caches.get(pick.row));
+        self.scorer.chose(context, cache);
         let applied = Applied {
             version,
             temperature,

@@ -8,6 +8,7 @@ use dynamo_kv_router::plugins::worker_selection::{
     WorkerSelectionPolicy, WorkerSelectionPolicyFactory, WorkerSelectionPolicyProviderError,
 };
 use dynamo_kv_router::{KvRouterConfig, WorkerType};
+use dynamo_regime_core::cost::CostForm;
 use dynamo_regime_core::{
     Decision, DecisionLog, Drained, PolicyCell, PolicyChange, VersionedPolicy,
 };
@@ -135,6 +136,12 @@ impl Pools {
         self.factory_with(Parameters::default())
     }
 
+    /// A factory that routes every pool by the router configuration's own values, and by this form
+    /// of the cost.
+    pub fn factory_of(&self, form: CostForm) -> WorkerSelectionPolicyFactory {
+        self.factory_with(Parameters::of(form))
+    }
+
     /// The factory of an instance with these parameters.
     pub(crate) fn factory_with(&self, parameters: Parameters) -> WorkerSelectionPolicyFactory {
         let pools = self.clone();
@@ -213,7 +220,7 @@ impl Pools {
         parameters: &Parameters,
     ) -> WorkerSelectionPolicy {
         let pool = self.pool(role, config, parameters);
-        let scorer = Scorer::new(parameters.terms(config), config, role);
+        let scorer = Scorer::new(parameters.terms(config), parameters.form, config, role);
         let picker = Picker::new(scorer, pool.cell, pool.log.writer());
         WorkerSelectionPolicy::new(
             config.clone(),

@@ -9,13 +9,17 @@ use dynamo_kv_router::plugins::worker_selection::{
     WorkerSelectionContext,
 };
 use dynamo_kv_router::{KvRouterConfig, SharedCacheHits, WorkerType};
-use dynamo_regime_core::{PrefillWeight, cost};
+use dynamo_regime_core::cost::CostForm;
+use dynamo_regime_core::{PrefillWeight, Toll, TollInputs, cost};
 
 use crate::parameters::Terms;
 
 /// The cost function of one router.
 pub(crate) struct Scorer {
     terms: Terms,
+    form: CostForm,
+    /// What the toll charges those who wait by.
+    prompts: MeanPrompt,
     /// A decode pool without conditional disaggregation: load alone decides.
     is_plain_decode: bool,
     /// Dynamo scores every pool but prefill as decode.
@@ -23,9 +27,23 @@ pub(crate) struct Scorer {
 }
 
 impl Scorer {
-    pub(crate) fn new(terms: Terms, config: &KvRouterConfig, role: WorkerType) -> Self {
+    pub(crate) fn new(
+        terms: Terms,
+        form: CostForm,
+        config: &KvRouterConfig,
+        role: WorkerType,
+    ) -> Self {
+        let form = match form {
+            CostForm::Toll { toll, kv_blocks } if role == WorkerType::Prefill => CostForm::Toll {
+                toll: toll.of_prefill_workers(),
+                kv_blocks,
+            },
+            form => form,
+        };
         Self {
             terms,
+            form,
+            prompts: MeanPrompt::default(),
             is_plain_decode: role == WorkerType::Decode && !config.conditional_disagg_enabled,
             is_scored_as_decode: role != WorkerType::Prefill,
         }
@@ -58,12 +76,39 @@ impl Scorer {
         let request = self.request(context, input, loads, prefill_weight);
         let adjusts_credit = request.least_prefill_tokens.is_some() || request.shared.is_some();
         let counts_requests = self.terms.decode_active_request_weight != 0.0;
+        if let CostForm::Toll { toll, kv_blocks } = self.form {
+            let tolled = Tolled {
+                request: &request,
+                toll,
+                kv_blocks,
+                mean_uncached_tokens: self.prompts.tokens(),
+            };
+            return if adjusts_credit {
+                tolled.score::<true>(input, loads, costs)
+            } else {
+                tolled.score::<false>(input, loads, costs)
+            };
+        }
         // A term that is switched off costs the loop over the workers nothing.
         match (adjusts_credit, counts_requests) {
             (false, false) => request.score::<false, false>(input, loads, costs),
             (false, true) => request.score::<false, true>(input, loads, costs),
             (true, false) => request.score::<true, false>(input, loads, costs),
             (true, true) => request.score::<true, true>(input, loads, costs),
+        }
+    }
+
+    /// Learn from the worker that was chosen.
+    #[inline]
+    pub(crate) fn chose(
+        &mut self,
+        context: &WorkerSelectionContext<'_>,
+        cache: Option<WorkerCacheInput<'_>>,
+    ) {
+        if context.tracks_prefill_tokens() && matches!(self.form, CostForm::Toll { .. }) {
+            let cached_tokens = cache.map_or(0, |cache| cache.accounting_cache_estimate().1);
+            self.prompts
+                .add(context.prompt_tokens().saturating_sub(cached_tokens));
         }
     }
 
@@ -242,6 +287,96 @@ impl Request<'_> {
                 .saturating_add(self.prompt_tokens.max(cached_tokens))
         } else {
             self.prompt_tokens
+        }
+    }
+}
+
+/// A request that is charged the toll.
+struct Tolled<'a> {
+    request: &'a Request<'a>,
+    toll: Toll,
+    kv_blocks: f64,
+    mean_uncached_tokens: f64,
+}
+
+impl Tolled<'_> {
+    #[inline]
+    fn score<const ADJUSTS_CREDIT: bool>(
+        &self,
+        input: WorkerInputView<'_>,
+        loads: &[WorkerLoadInput],
+        costs: &mut [f64],
+    ) -> Option<f64> {
+        let rows = input.candidates().iter().zip(loads).zip(costs);
+        let Some(caches) = input.cache() else {
+            for ((candidate, load), cost) in rows {
+                *cost = self.cost(candidate, load, &Cached::default());
+            }
+            return None;
+        };
+        let mut best_overlap_blocks = 0.0;
+        for (((candidate, load), cost), cache) in rows.zip(caches.iter()) {
+            let cached = self.request.cached::<ADJUSTS_CREDIT>(load, cache);
+            best_overlap_blocks = greater(best_overlap_blocks, cached.device_blocks);
+            *cost = self.cost(candidate, load, &cached);
+        }
+        Some(best_overlap_blocks)
+    }
+
+    #[inline(always)]
+    fn cost(
+        &self,
+        candidate: &ScoredWorkerCandidate,
+        load: &WorkerLoadInput,
+        cached: &Cached,
+    ) -> f64 {
+        let request = self.request;
+        let (backlog_tokens, uncached_tokens) = if request.tracks_prefill {
+            let cached_tokens = cached.credit_blocks * request.block.tokens;
+            (
+                load.active_prefill_tokens() as f64,
+                greater(request.prompt_tokens as f64 - cached_tokens, 0.0),
+            )
+        } else {
+            (0.0, 0.0)
+        };
+        let active_blocks = load.decode_cost_blocks();
+        let worker = TollInputs {
+            backlog_tokens,
+            uncached_tokens,
+            waiting_requests: backlog_tokens / self.mean_uncached_tokens,
+            active_requests: load.active_requests() as f64,
+            active_tokens: active_blocks * request.block.tokens,
+            occupancy: active_blocks / self.kv_blocks,
+        };
+        let cost = self.toll.cost(request.prefill_weight, &worker)
+            * candidate.preferred_taint_multiplier().unwrap_or(1.0);
+        if cost < cost::MAX { cost } else { cost::MAX }
+    }
+}
+
+/// The mean of what a request computes where it is sent, over the last ones.
+#[derive(Default)]
+struct MeanPrompt {
+    tokens: f64,
+    requests: f64,
+}
+
+impl MeanPrompt {
+    /// Requests that it follows a change of the load by.
+    const MEMORY: f64 = 256.0;
+
+    fn add(&mut self, tokens: usize) {
+        self.requests = (self.requests + 1.0).min(Self::MEMORY);
+        self.tokens += (tokens as f64 - self.tokens) / self.requests;
+    }
+
+    /// Infinite until something is known, so that no one is taken to wait.
+    fn tokens(&self) -> f64 {
+        if self.tokens > 0.0 {
+            greater(self.tokens, 1.0)
+        } else {
+            f64::INFINITY
         }
     }
 }

@@ -13,7 +13,7 @@ use dynamo_kv_router::{
     KvRouterConfig, RouterConfigOverride, SchedulingRequest, SharedCacheHits, WorkerType,
 };
 
-use fixture::{BLOCK_SIZE, Workers, both, pool, select};
+use fixture::{BLOCK_SIZE, Plugin, Workers, both, pool, select};
 
 thread_local! {
     /// Allocations of this thread; `Cell<u64>` needs neither a destructor nor an allocation itself.
@@ -95,6 +95,18 @@ fn a_selection_allocates_nothing_beyond_the_host_in_any_pool_at_any_temperature(
             );
             assert_eq!(plugin.pools.drain_decisions().len(), 1);
         }
+    }
+}
+
+#[test]
+fn the_toll_allocates_nothing_either() {
+    let (workers, mut request) = pool(64);
+    request.shared_cache_hits = Some(SharedCacheHits::from_hits(&[true; 128]));
+    for temperature in [0.0, 0.7] {
+        let parameters = format!("{{mode: toll, kv_blocks: 4096, temperature: {temperature}}}");
+        let plugin = Plugin::with_parameters(&parameters, KvRouterConfig::default());
+        let policy = plugin.policy(WorkerType::Aggregated);
+        assert_eq!(allocations(&policy, &workers, &request), 0);
     }
 }
 

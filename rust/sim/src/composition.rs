@@ -11,12 +11,14 @@ use aisimulate_core::replay::{
     SlaThresholds, WorkerPoolSpec, WorkerTopology,
 };
 use anyhow::{Result, bail};
+use dynamo_kv_router::plugins::worker_selection::WorkerSelectionPolicyFactory;
 use dynamo_kv_router::{
     DEFAULT_ROUTING_GROUP, KvRouterConfig, RouterPrefillLoadModel, RoutingPartitionRef, WorkerType,
 };
+use dynamo_regime_core::cost::CostForm;
 use dynamo_regime_policy::Pools;
 
-use crate::config::{Cluster, Engine, PoolSpec, Simulation, Timing};
+use crate::config::{Cluster, Engine, PoolSpec, Routing, Simulation, Timing};
 use crate::error::SimulationError;
 use crate::events::RouterObservation;
 use crate::latency::PoleTiming;
@@ -40,6 +42,20 @@ impl<'a> Composition<'a> {
         }
     }
 
+    fn factory(&self, spec: &PoolSpec) -> WorkerSelectionPolicyFactory {
+        match self.simulation.router.routing {
+            Routing::Linear => self.plugin.factory(),
+            Routing::Toll(toll) => self.plugin.factory_of(CostForm::Toll {
+                toll,
+                kv_blocks: spec.engine.launch.engine.num_gpu_blocks as f64,
+            }),
+            Routing::Rival(rival) => {
+                let clock = self.run.borrow().clock.clone();
+                Arc::new(move |config, role, _| rival.policy(config, role, clock.clone()))
+            }
+        }
+    }
+
     fn pool(
         &self,
         part: Part,
@@ -57,7 +73,7 @@ impl<'a> Composition<'a> {
         let role = part.role();
         let block_tokens = spec.engine.launch.engine.block_size;
         let roster = Rc::new(Roster::new(spec));
-        let factory = self.plugin.factory();
+        let factory = self.factory(spec);
         let partition = RoutingPartitionRef::new("simulation", DEFAULT_ROUTING_GROUP);
         let routers = (0..self.simulation.router.replicas)
             .map(|_| {

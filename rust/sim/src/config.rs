@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use aisimulate_core::engine::{EngineLaunchConfig, TimingModel};
 use dynamo_kv_router::KvRouterConfig;
-use dynamo_regime_core::Policy;
+use dynamo_regime_core::{Policy, Toll};
 
 use crate::error::SimulationError;
 use crate::latency::{PoleModel, PrefillLoad};
+use crate::rivals::Rival;
 use crate::workload::Workload;
 
 /// One run. Equal simulations give equal outcomes.
@@ -91,10 +92,24 @@ pub struct RouterSettings {
     /// Dynamo's router configuration. `router_temperature` and `prefill_load_scale` are the τ and
     /// the ω that every pool starts with.
     pub config: KvRouterConfig,
+    /// What chooses the worker.
+    pub routing: Routing,
     /// Router replicas that share requests in turn and do not tell each other what they route.
     pub replicas: usize,
     /// How long a KV event takes from a worker to the routers, in seconds of virtual time.
     pub kv_event_lag_seconds: f64,
+}
+
+/// What chooses the worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Routing {
+    /// The plug-in with Dynamo's linear cost.
+    #[default]
+    Linear,
+    /// The plug-in with the toll, on workers whose KV blocks it is told.
+    Toll(Toll),
+    /// A policy of someone else, which knows neither τ nor ω.
+    Rival(Rival),
 }
 
 impl PoolSpec {
@@ -208,6 +223,7 @@ impl RouterSettings {
                 prefill_load_scale: policy.prefill_weight.get(),
                 ..KvRouterConfig::default()
             },
+            routing: Routing::Linear,
             replicas: 1,
             kv_event_lag_seconds: 0.0,
         }

@@ -39,18 +39,22 @@ mod latency;
 mod observer;
 mod outcome;
 mod pool;
+mod rivals;
 mod roster;
 mod router;
 mod run;
 mod workload;
 
 pub use aisimulate_core::engine::TimingModel;
-pub use config::{Cluster, Engine, Lifetime, PoolSpec, RouterSettings, Simulation, Timing};
+pub use config::{
+    Cluster, Engine, Lifetime, PoolSpec, RouterSettings, Routing, Simulation, Timing,
+};
 pub use error::SimulationError;
 pub use latency::{PoleModel, PrefillLoad};
 pub use observer::{
     Finished, FirstToken, Observer, PoolLoad, Progress, Sample, Unobserved, WorkerLoad,
 };
 pub use outcome::{Distribution, Outcome, PolicyAt, Requests, Summary};
+pub use rivals::Rival;
 pub use run::simulate;
 pub use workload::{BadLine, ClosedLoop, MultiTurn, Phase, Trace, TraceRequest, Workload};

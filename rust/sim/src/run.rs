@@ -21,6 +21,7 @@ use crate::config::Simulation;
 use crate::error::SimulationError;
 use crate::observer::{Finished, FirstToken, Observer, PoolLoad, Progress, Sample, WorkerLoad};
 use crate::outcome::{Outcome, PolicyAt};
+use crate::rivals::VirtualClock;
 use crate::roster::Roster;
 use crate::router::Loads;
 use crate::workload::{Phase, Workload};
@@ -84,6 +85,8 @@ pub(crate) struct Run<'a> {
     views: Vec<View>,
     /// Virtual time 0, for Dynamo's load tracking.
     epoch: Instant,
+    /// Virtual time now, for policies that adapt with it.
+    pub(crate) clock: VirtualClock,
     phases: Vec<Phase>,
     sample_interval_ms: f64,
     samples: u64,
@@ -122,6 +125,7 @@ impl<'a> Run<'a> {
             plugin,
             views: Vec::new(),
             epoch: Instant::now(),
+            clock: VirtualClock::default(),
             phases: match &simulation.workload {
                 Workload::Trace(_) => Vec::new(),
                 Workload::Closed(closed) => closed.phases.clone(),
@@ -157,6 +161,7 @@ impl<'a> Run<'a> {
     /// Take the samples that are due. Between two events nothing changes, so that a sample taken
     /// at the first event after its time shows the cluster as it was at its time.
     pub(crate) fn advance(&mut self, now_ms: f64) -> Result<()> {
+        self.clock.set_ms(now_ms);
         loop {
             let due_ms = (self.samples + 1) as f64 * self.sample_interval_ms;
             if due_ms > now_ms {

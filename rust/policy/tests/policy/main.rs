@@ -16,4 +16,5 @@ mod pools;
 mod sampling;
 mod service;
 mod swap;
+mod toll;
 mod yaml;

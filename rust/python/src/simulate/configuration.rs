@@ -1,9 +1,11 @@
 //! What to simulate, as Python writes it: one JSON document, and a trace's columns.
 
 use dynamo_kv_router::KvRouterConfig;
+use dynamo_regime_core::Toll;
 use dynamo_regime_sim::{
     ClosedLoop, Cluster, Engine, Lifetime, MultiTurn, Phase, PoleModel, PoolSpec, PrefillLoad,
-    RouterSettings, Simulation, SimulationError, Timing, Trace, TraceRequest, Workload,
+    Rival, RouterSettings, Routing, Simulation, SimulationError, Timing, Trace, TraceRequest,
+    Workload,
 };
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -69,8 +71,20 @@ struct RouterPart {
     temperature: f64,
     prefill_weight: f64,
     config: Map<String, Value>,
+    toll: Option<TollPart>,
+    rival: Option<Rival>,
     replicas: usize,
     kv_event_lag_seconds: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TollPart {
+    interference: f64,
+    queueing: f64,
+    request_tokens: f64,
+    active_token_weight: f64,
+    pole_tokens: f64,
 }
 
 #[derive(Deserialize)]
@@ -170,11 +184,36 @@ impl RouterPart {
         config.insert("prefill_load_scale".to_owned(), self.prefill_weight.into());
         let config: KvRouterConfig = serde_json::from_value(Value::Object(config))
             .map_err(|error| SimulationError::Config(format!("router configuration: {error}")))?;
+        let routing = match (self.toll, self.rival) {
+            (None, None) => Routing::Linear,
+            (Some(toll), None) => Routing::Toll(toll.toll()?),
+            (None, Some(rival)) => Routing::Rival(rival),
+            (Some(_), Some(_)) => {
+                return Err(SimulationError::Config(
+                    "the router has a toll and is a rival: leave one out".to_owned(),
+                ));
+            }
+        };
         Ok(RouterSettings {
             config,
+            routing,
             replicas: self.replicas,
             kv_event_lag_seconds: self.kv_event_lag_seconds,
         })
+    }
+}
+
+impl TollPart {
+    fn toll(self) -> Result<Toll, SimulationError> {
+        let toll = Toll {
+            interference: self.interference,
+            queueing: self.queueing,
+            request_tokens: self.request_tokens,
+            active_token_weight: self.active_token_weight,
+            pole_tokens: self.pole_tokens,
+        };
+        toll.validated()
+            .map_err(|error| SimulationError::Config(error.to_string()))
     }
 }
 
