@@ -46,7 +46,7 @@ class Decisions:
         worker_id: The chosen worker; for ``Router`` its index in the arrays.
         dp_rank: Data-parallel rank of the chosen worker.
         candidates: How many workers there were to choose from.
-        cost: Cost of the chosen worker, in active blocks.
+        cost: Cost of the chosen worker, in active blocks; in mode toll in prefill tokens.
         min_cost: Lowest cost of all candidates.
         max_cost: Highest cost of all candidates.
         prefill_blocks: Prefill blocks of the chosen worker.
