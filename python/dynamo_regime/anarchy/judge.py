@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dynamo_regime.anarchy.combine import Combined, combine
 from dynamo_regime.anarchy.curves import Costs
@@ -58,38 +59,47 @@ class Together:
 def judge(
     requests: Requests,
     costs: Costs,
-    *,
-    most_windows: int,
+    moments_seconds: ArrayLike,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[JudgedWindow]:
-    """Judge windows at evenly spaced moments from the first start to the last end.
+    """Judge the windows at some moments.
 
     Args:
         requests: Finished requests.
         costs: What the game costs.
-        most_windows: How many moments are looked at; those at which nothing was in flight give
-            none.
+        moments_seconds: On the clock of the requests, shape (m,). One at which nothing was in
+            flight gives no window.
         progress: Is told how many of how many moments are done.
 
     Raises:
         InputError: No request, or none was in flight at any moment.
     """
-    if len(requests) == 0:
-        raise InputError("there is no request: there is nothing to judge")
-    end = float((requests.start_seconds + requests.latency_seconds).max())
-    edges = np.linspace(float(requests.start_seconds.min()), end, most_windows + 1)
+    moments = np.asarray(moments_seconds, dtype=np.float64).tolist()
     judged = []
-    for number, moment in enumerate(((edges[:-1] + edges[1:]) / 2.0).tolist(), 1):
+    for number, moment in enumerate(moments, 1):
         window = at_moment(requests, moment)
         if len(window) > 0:
             judged.append(JudgedWindow(price(window, costs), equilibrium_seconds(window, costs)))
         if progress is not None:
-            progress(number, most_windows)
+            progress(number, len(moments))
     if not judged:
         raise InputError(
-            f"no request was in flight at any of {most_windows} moments: look at more of them"
+            f"no request was in flight at any of {len(moments)} moments: look at more of them"
         )
     return judged
+
+
+def evenly(requests: Requests, count: int) -> NDArray[np.float64]:
+    """So many evenly spaced moments from the first start to the last end, shape (count,).
+
+    Raises:
+        InputError: There is no request.
+    """
+    if len(requests) == 0:
+        raise InputError("there is no request: there is nothing to judge")
+    end = float((requests.start_seconds + requests.latency_seconds).max())
+    edges = np.linspace(float(requests.start_seconds.min()), end, count + 1)
+    return np.asarray((edges[:-1] + edges[1:]) / 2.0)
 
 
 def together(windows: Sequence[JudgedWindow], block: int = 1) -> Together:

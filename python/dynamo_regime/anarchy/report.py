@@ -7,7 +7,15 @@ import numpy as np
 
 from dynamo_regime.anarchy.combine import Combined
 from dynamo_regime.anarchy.curves import Costs, fitted
-from dynamo_regime.anarchy.judge import JudgedWindow, Together, by_load, flags, judge, together
+from dynamo_regime.anarchy.judge import (
+    JudgedWindow,
+    Together,
+    by_load,
+    evenly,
+    flags,
+    judge,
+    together,
+)
 from dynamo_regime.anarchy.source import Pool, of_outcome
 from dynamo_regime.anarchy.window import Requests
 from dynamo_regime.errors import InputError
@@ -103,7 +111,7 @@ def over_loads(
     rows = []
     judged_all = []
     for number, (count, requests) in enumerate(zip(clients, runs, strict=True), 1):
-        judged = judge(requests, costs, most_windows=most_windows)
+        judged = judge(requests, costs, evenly(requests, most_windows))
         judged_all += judged
         rows.append((str(count), *_cells(len(judged), together(judged))))
         if progress is not None:

@@ -28,7 +28,7 @@ COLUMNS = ("request", "worker", "start", "latency", "prompt_blocks", "cached_blo
 _Row = tuple[str, float, float, float, float, float]
 """Worker, start, latency, blocks of the prompt, cached ones, and the most cached on any worker."""
 
-_Facts = tuple[str, str, float, float, float, float, float]
+Facts = tuple[str, str, float, float, float, float, float]
 """Prefill and decode worker, start, TTFT, latency, blocks of the prompt, cached ones."""
 
 
@@ -46,7 +46,7 @@ def read_requests(path: Path, pool: Pool | None = None) -> Requests:
     if not paths:
         raise InputError(f"{path} holds no file *.jsonl: name a folder that was recorded into")
     rows: list[_Row] = []
-    facts: list[_Facts] = []
+    facts: list[Facts] = []
     for each in paths:
         lines = _text(each).splitlines()
         if lines and not lines[0].lstrip().startswith("{"):
@@ -56,9 +56,9 @@ def read_requests(path: Path, pool: Pool | None = None) -> Requests:
             event = row.get("event", row)
             if not isinstance(event, dict) or "event_type" not in event:
                 rows.append(_row(row, place))
-            elif (found := _facts(event)) is not None:
+            elif (found := facts_of(event)) is not None:
                 facts.append(found)
-    rows += _of_facts(facts, pool)
+    rows += _rows(facts, pool)
     return _table(rows, f"{path} has no complete request")
 
 
@@ -68,8 +68,13 @@ def of_events(events: Iterable[Mapping[str, Any]], pool: Pool | None, place: str
     Raises:
         InputError: There is no complete request.
     """
-    facts = [found for event in events if (found := _facts(event)) is not None]
-    return _table(_of_facts(facts, pool), f"{place} has no complete request")
+    facts = [found for event in events if (found := facts_of(event)) is not None]
+    return of_facts(facts, pool, place)
+
+
+def of_facts(facts: Iterable[Facts], pool: Pool | None, place: str) -> Requests:
+    """Requests from what :func:`facts_of` found; as :func:`of_events`."""
+    return _table(_rows(list(facts), pool), f"{place} has no complete request")
 
 
 def of_outcome(outcome: Outcome, pool: Pool, workers: int, block_tokens: int) -> Requests:
@@ -170,8 +175,8 @@ def _number(row: Mapping[str, Any], name: str, place: str, *, least: float) -> f
     return value
 
 
-def _facts(event: Mapping[str, Any]) -> _Facts | None:
-    """Of a request that is complete; one that failed has no latency to judge."""
+def facts_of(event: Mapping[str, Any]) -> Facts | None:
+    """Of a ``request_end``; None of a request that failed, which has no latency to judge."""
     request = event.get("request")
     if event.get("event_type") != "request_end" or not isinstance(request, dict):
         return None
@@ -190,7 +195,7 @@ def _facts(event: Mapping[str, Any]) -> _Facts | None:
     return prefill, decode, received, first, total, prompt, min(cached, prompt)
 
 
-def _of_facts(facts: list[_Facts], pool: Pool | None) -> list[_Row]:
+def _rows(facts: list[Facts], pool: Pool | None) -> list[_Row]:
     if pool is None:
         pool = "prefill" if any(each[0] != each[1] for each in facts) else "aggregated"
     rows = []

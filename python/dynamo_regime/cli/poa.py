@@ -66,12 +66,12 @@ def poa(
             with progress_bar("poa") as progress:
                 report = over_loads(source, pool or "aggregated", clients, windows, progress)
         else:
-            from dynamo_regime.anarchy.judge import judge
+            from dynamo_regime.anarchy.judge import evenly, judge
 
             requests = _requests(source, pool)
             costs = _costs(requests, curve, seconds_per_block)
             with progress_bar("poa") as progress:
-                judged = judge(requests, costs, most_windows=windows, progress=progress)
+                judged = judge(requests, costs, evenly(requests, windows), progress)
             report = report_of(source, requests, costs, judged)
         if plot is not None:
             write_page(report, plot)

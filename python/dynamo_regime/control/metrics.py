@@ -122,6 +122,10 @@ class Metrics(Observer):
         """
         self._registry.register(_Present(live, lost))
 
+    def show(self, others: Collector) -> None:
+        """From now on, show what ``others`` collects, too."""
+        self._registry.register(others)
+
     def page(self) -> bytes:
         """All of it, as OpenMetrics text (:data:`CONTENT_TYPE`)."""
         return _encode(self._registry)

@@ -102,6 +102,7 @@ def run(plan: Plan, frontend: NativeFrontend) -> "Running | None":
     """Start the controller of a frontend that serves; None if there is none."""
     if plan.controller is None or plan.signals is None:
         return None
+    from dynamo_regime.anarchy.live import LiveAnarchy
     from dynamo_regime.control.finished_log import FinishedLog
     from dynamo_regime.control.live import LiveController
     from dynamo_regime.control.metrics import Metrics
@@ -111,6 +112,7 @@ def run(plan: Plan, frontend: NativeFrontend) -> "Running | None":
 
     metrics = Metrics()
     finished: FinishedLog | None = None
+    anarchy: LiveAnarchy | None = None
     source: FrontendSource | RemoteReadings
     if isinstance(plan.signals, RemoteSource):
         source = RemoteReadings(frontend, plan.signals, metrics.decided)
@@ -122,7 +124,11 @@ def run(plan: Plan, frontend: NativeFrontend) -> "Running | None":
     live = LiveController(plan.controller, source, frontend, fleet=plan.fleet, observer=metrics)
     metrics.watch(live, lambda: source.lost)
     live.start()
-    return Running(live, metrics, finished)
+    if finished is not None:
+        anarchy = LiveAnarchy(finished)
+        metrics.show(anarchy)
+        anarchy.start()
+    return Running(live, metrics, finished, anarchy)
 
 
 def _signals(

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
                             admin.stop()
                 finally:
                     if controller is not None:
-                        controller.live.stop()
+                        controller.stop()
         except RegimeError as error:
             print(f"dynamo-regime: {error}", file=sys.stderr)
             return failed

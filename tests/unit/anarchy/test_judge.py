@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dynamo_regime.anarchy import Costs
-from dynamo_regime.anarchy.judge import by_load, flags, judge, together
+from dynamo_regime.anarchy.judge import by_load, evenly, flags, judge, together
 from dynamo_regime.errors import InputError
 from tests.unit.anarchy.games import linear, requests
 
@@ -14,7 +14,7 @@ LINE = Costs(linear(1.0), 0.0, "line", None)
 def test_windows_together_are_sums_and_their_parts_add_up_to_one() -> None:
     # Two at once on one of two workers, then one alone: 4 against 2, and 1 against 1.
     table = requests([0, 0, 1], [2.0, 2.0, 1.0], start=[0.0, 0.0, 2.0])
-    windows = judge(table, LINE, most_windows=3)
+    windows = judge(table, LINE, evenly(table, 3))
     assert [each.price.in_flight for each in windows] == [2, 2, 1]
     found = together(windows)
     assert found.low.price == found.high.price == pytest.approx(9 / 5)
@@ -31,11 +31,11 @@ def test_windows_together_are_sums_and_their_parts_add_up_to_one() -> None:
 
 def test_a_moment_without_requests_gives_no_window() -> None:
     table = requests([0, 1], [1.0, 1.0], start=[0.0, 9.0])
-    assert len(judge(table, LINE, most_windows=10)) == 2
+    assert len(judge(table, LINE, evenly(table, 10))) == 2
     with pytest.raises(InputError, match="no request was in flight at any of 1 moments"):
-        judge(table, LINE, most_windows=1)
+        judge(table, LINE, evenly(table, 1))
     with pytest.raises(InputError, match="there is no request"):
-        judge(requests([], []), LINE, most_windows=1)
+        evenly(requests([], []), 1)
 
 
 def test_the_best_of_random_routing_is_nearer_the_optimum_than_the_worst() -> None:
@@ -44,6 +44,6 @@ def test_the_best_of_random_routing_is_nearer_the_optimum_than_the_worst() -> No
     start = np.sort(rng.uniform(0.0, 50.0, n))
     even = requests((np.arange(n) % 4).tolist(), [2.0] * n, start=start.tolist(), workers=4)
     crowded = requests([0] * n, [2.0] * n, start=start.tolist(), workers=4)
-    good, bad = (together(judge(each, LINE, most_windows=50)).low for each in (even, crowded))
+    good, bad = (together(judge(each, LINE, evenly(each, 50))).low for each in (even, crowded))
     assert 1.0 <= good.price < 1.2
     assert bad.price > 2.0

@@ -9,6 +9,7 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from dynamo_regime import Decisions
+from dynamo_regime.anarchy.live import LiveAnarchy
 from dynamo_regime.control.fleet.participation import Participation
 from dynamo_regime.control.metrics import MAX_WORKERS
 from dynamo_regime.control.settings import Mode
@@ -96,7 +97,11 @@ def test_beyond_so_many_workers_the_others_are_one_series() -> None:
 
 
 def test_every_metric_is_in_the_table_and_nothing_else_is() -> None:
-    pages = after_a_spike().lines(), rig(Mode.ACT, fleet=Participation(FakeFleet())).lines()
+    spiked = after_a_spike()
+    anarchy = LiveAnarchy(spiked.finished)
+    anarchy.round(0.0)
+    spiked.metrics.show(anarchy)
+    pages = spiked.lines(), rig(Mode.ACT, fleet=Participation(FakeFleet())).lines()
     served = {
         f"{family.name}_total" if family.type == "counter" else family.name
         for page in pages
