@@ -12,7 +12,7 @@ from dynamo_regime.games.routing import Curve
 from dynamo_regime.sim.calibrate import calibrate
 from dynamo_regime.sim.latency import PoleModel
 
-_MOST_ROWS = 20_000
+_MOST_ROWS = 5_000
 _LEAST_ROWS = 20
 
 
@@ -45,7 +45,7 @@ def fitted(requests: Requests) -> Costs:
     First a line in the mean load and in the uncached blocks, by non-negative least squares on
     relative errors; then, with the time of a block known, the pole (:func:`calibrate`), if the
     requests show it. Beyond the highest load there was, the curve goes on as its tangent. Of more
-    than 20,000 requests, evenly spaced ones are taken.
+    than 5,000 requests, evenly spaced ones are taken.
 
     Raises:
         InputError: There are fewer than 20 requests.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
 
+from dynamo_regime.anarchy.assignment import cheapest
 from dynamo_regime.errors import InputError
 from dynamo_regime.games.routing import Curve
 
@@ -39,13 +39,11 @@ class Optimum:
 def optimum(worker: ArrayLike, prefill_seconds: ArrayLike, curves: Sequence[Curve]) -> Optimum:
     """The social optimum of the game: minimise Σ_w n_w · l_w(n_w) + Σ_r prefill[r, w(r)].
 
-    It is a min-cost flow with separable worker costs F_w(n) = n · l_w(n). Where F is convex the
-    k-th request on a worker costs F(k) − F(k − 1), and the flow is an assignment of requests to
-    such slots. Where it is not (a curve that flattens beyond its pole), the slots are those of the
-    convex envelope of F: their optimum is a lower bound, and the true cost of the assignment found,
-    or of the realised one if that is less, an upper one. In an optimum no slot costs more than
-    the dearest worker's slot ⌊n / workers⌋ + 1 and the largest difference in prefill, since the
-    least loaded worker would be better; what is dearer is left out.
+    It is a min-cost flow with separable worker costs F_w(n) = n · l_w(n). Where F is convex, the
+    k-th request on a worker costs F(k) − F(k − 1), and the optimum is proved. Where it is not (a
+    curve that flattens beyond its pole), F is replaced by its convex envelope: that optimum is a
+    lower bound, and the true cost of the assignment found, or of the realised one if that is less,
+    an upper one.
 
     Args:
         worker: Index of the worker of each request as it was assigned, shape (n,).
@@ -57,15 +55,10 @@ def optimum(worker: ArrayLike, prefill_seconds: ArrayLike, curves: Sequence[Curv
             is negative or not finite.
     """
     taken, prefill = checked_game(worker, prefill_seconds, curves)
-    n, workers = prefill.shape
-    cost = totals(curves, n)
+    cost = totals(curves, taken.size)
 
     envelope = np.array([_convex_envelope(total) for total in cost])
-    marginal = np.diff(envelope, axis=1)
-    spread = float((prefill.max(axis=1) - prefill.min(axis=1)).max())
-    dearest = float(marginal[:, min(n // workers, n - 1)].max()) + spread
-    owner, slot = np.nonzero(marginal <= dearest + 1e-9 * abs(dearest))
-    best = owner[cheapest_slots(prefill[:, owner] + marginal[owner, slot])]
+    best = cheapest(prefill, np.diff(envelope, axis=1))
 
     realised = social_cost(taken, prefill, cost)
     found = social_cost(best, prefill, cost)
@@ -73,26 +66,6 @@ def optimum(worker: ArrayLike, prefill_seconds: ArrayLike, curves: Sequence[Curv
     if realised < found:
         best, found = taken, realised
     return Optimum(realised, min(relaxed, found), found, best)
-
-
-def cheapest_slots(cost: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The slot of each request, each at most once, with the least sum of costs.
-
-    Rows that cost nothing stand for the slots that stay free. Then every slot is taken, a constant
-    of a slot changes nothing, and taking each one's least cost off it first makes the Hungarian
-    method some nine times as fast on slots that are alike.
-
-    Args:
-        cost: Of each request in each slot, shape (n, slots), n ≤ slots.
-
-    Returns:
-        Index of a slot, shape (n,).
-    """
-    n, slots = cost.shape
-    square = np.zeros((slots, slots))
-    square[:n] = cost
-    square -= cost.min(axis=0)
-    return np.asarray(linear_sum_assignment(square)[1][:n], dtype=np.int64)
 
 
 def checked_game(

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamo_regime.anarchy.exact import cheapest_slots, checked_game
+from dynamo_regime.anarchy.assignment import cheapest
+from dynamo_regime.anarchy.exact import checked_game
 from dynamo_regime.errors import InputError
 from dynamo_regime.games.routing import Curve
 
@@ -65,8 +66,10 @@ def frozen(
         raise InputError(f"latencies of shape {latency.shape} for {n} requests: give ({n},)")
     loads = np.maximum(np.bincount(taken, minlength=workers), 1).astype(np.float64)
     entry = prefill + _at(curves, loads)
-    slots = np.repeat(entry, -(-n // workers), axis=1)
-    total = float(slots[np.arange(n), cheapest_slots(slots)].sum())
+    share = -(-n // workers)
+    marginal = np.where(np.arange(n) < share, 0.0, np.inf)
+    best = cheapest(entry, np.broadcast_to(marginal, (workers, n)))
+    total = float(entry[np.arange(n), best].sum())
     if not (np.isfinite(total) and total > 0.0):
         raise InputError(f"the frozen latencies add up to {total} s: give curves above 0")
     realised = float(latency.sum())
