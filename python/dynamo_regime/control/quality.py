@@ -189,18 +189,26 @@ class QualityTracker:
 
 
 def _settling(readings: Sequence[Reading]) -> tuple[float | None, float | None]:
-    """When the TTFT P99 settled, and how far it went beyond where it ends.
+    return settling(
+        [
+            (reading.time, reading.ttft.p99.value_seconds)
+            for reading in readings
+            if reading.ttft is not None
+            and reading.ttft.p99 is not None
+            and math.isfinite(reading.ttft.p99.value_seconds)
+        ]
+    )
+
+
+def settling(series: Sequence[tuple[float, float]]) -> tuple[float | None, float | None]:
+    """When a quantity settled, and how far it went beyond where it ends, as a share of that.
 
     It ends at the median of its last quarter. If not even that quarter keeps within the band, it
-    has not settled.
+    has not settled, and both are None; so they are with fewer than eight values.
+
+    Args:
+        series: Time and value, by time.
     """
-    series = [
-        (reading.time, reading.ttft.p99.value_seconds)
-        for reading in readings
-        if reading.ttft is not None
-        and reading.ttft.p99 is not None
-        and math.isfinite(reading.ttft.p99.value_seconds)
-    ]
     if len(series) < 8:
         return None, None
     values = [value for _, value in series]

@@ -7,11 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamo_regime.control.checked import Checked
+from dynamo_regime.control.quality import settling
 from dynamo_regime.control.regime import Cause
 from dynamo_regime.sim import Outcome, Requests, Trace
 from dynamo_regime.study.case import BATCHES, Case
 from dynamo_regime.study.metered import MeteredController
 from dynamo_regime.study.statistics import batch_means
+
+_WINDOW_SECONDS = 5.0
 
 
 class Measures(Checked):
@@ -23,6 +26,9 @@ class Measures(Checked):
         ttft_mean_seconds: Mean time to the first token; P50 and P99 alike.
         itl_mean_seconds: Mean over requests of the mean time between two tokens; P99 alike.
         latency_mean_seconds: Mean time to the last token.
+        adapt_seconds: From its beginning until the TTFT P99 of windows of 5 s had settled, as
+            :func:`dynamo_regime.control.quality.settling` has it.
+        overshoot: How far that went beyond where it ends, as a share of that.
     """
 
     requests: int
@@ -33,6 +39,8 @@ class Measures(Checked):
     itl_mean_seconds: float | None = None
     itl_p99_seconds: float | None = None
     latency_mean_seconds: float | None = None
+    adapt_seconds: float | None = None
+    overshoot: float | None = None
 
     @classmethod
     def of(cls, requests: Requests, begin: float, end: float) -> Self:
@@ -46,6 +54,7 @@ class Measures(Checked):
         ttft = requests.ttft_seconds[chosen]
         itl = requests.itl_seconds[chosen]
         itl = itl[np.isfinite(itl)]
+        settled_at, overshoot = settling(_windows(requests, begin, end))
         return cls(
             requests=int(chosen.sum()),
             requests_per_second=done / (end - begin) if end > begin else None,
@@ -55,7 +64,22 @@ class Measures(Checked):
             itl_mean_seconds=_mean(itl),
             itl_p99_seconds=_quantile(itl, 0.99),
             latency_mean_seconds=_mean(requests.latency_seconds[chosen]),
+            adapt_seconds=None if settled_at is None else settled_at - begin,
+            overshoot=overshoot,
         )
+
+
+def _windows(requests: Requests, begin: float, end: float) -> list[tuple[float, float]]:
+    """TTFT P99 of the first tokens that came in each window of a stretch, by the window's end."""
+    came = requests.arrival_seconds + requests.ttft_seconds
+    order = np.argsort(came, kind="stable")
+    edges = np.arange(begin, end, _WINDOW_SECONDS)
+    bounds = np.searchsorted(came[order], [*edges, end])
+    return [
+        (float(edge) + _WINDOW_SECONDS, float(np.quantile(requests.ttft_seconds[rows], 0.99)))
+        for edge, first, last in zip(edges, bounds[:-1], bounds[1:], strict=True)
+        if (rows := order[first:last]).size
+    ]
 
 
 def _mean(values: NDArray[np.float64]) -> float | None:
