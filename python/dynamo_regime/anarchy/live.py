@@ -3,13 +3,15 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from dynamo_regime.anarchy.alarm import PriceAlarm
 from dynamo_regime.anarchy.rolling import RollingPrice
+from dynamo_regime.control.events import Event, EventKind, EventRing
 from dynamo_regime.control.finished_log import FinishedLog
 
 _SECONDS = 5.0
@@ -25,12 +27,22 @@ class LiveAnarchy(Collector):
     Nobody waits for it: what it last found is shown, and a round that fails is logged and left out.
     """
 
-    def __init__(self, finished: FinishedLog) -> None:
+    def __init__(
+        self,
+        finished: FinishedLog,
+        events: EventRing | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Prepare; :meth:`start` starts it.
 
         Args:
             finished: Where requests are found.
+            events: Where it is told that a price has risen or fallen; by default nowhere.
+            clock: Of the events.
         """
+        self._events = events
+        self._clock = clock
+        self._alarm = PriceAlarm()
         self._finished = finished
         self._rolling = RollingPrice()
         self._after = 0
@@ -75,7 +87,9 @@ class LiveAnarchy(Collector):
             "Latency beyond the optimum, per request in flight, by what explains it.",
             labels=("pool", "part"),
         )
-        for pool, found in self._rolling.price(now_unix).items():
+        prices = self._rolling.price(now_unix)
+        self._tell({pool: found.low.price for pool, found in prices.items()})
+        for pool, found in prices.items():
             for bound, value in (
                 ("low", found.low.price),
                 ("high", found.high.price),
@@ -91,6 +105,13 @@ class LiveAnarchy(Collector):
             value=self._rolling.incomplete + self._missed,
         )
         self._metrics = [price, excess, unpriced]
+
+    def _tell(self, lows: Mapping[str, float]) -> None:
+        told = self._alarm.see(lows)
+        if self._events is not None:
+            self._events.extend(
+                Event(EventKind.PRICE, self._clock(), reason, pool=pool) for pool, reason in told
+            )
 
     def _run(self) -> None:
         wait = _SECONDS

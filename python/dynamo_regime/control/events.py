@@ -26,6 +26,8 @@ class EventKind(StrEnum):
     OVERRIDE = "override"
     """A person took a pool over, for a while."""
     OVERRIDE_END = "override_end"
+    PRICE = "price"
+    """The price of anarchy of a pool has risen, or has fallen again."""
     QUALITY = "quality"
     """A transition can be judged now."""
 
@@ -114,7 +116,7 @@ class Event:
         transition: For a transition.
         readings: The readings that led to a transition, oldest first.
         swap: For a swap and a shadow swap.
-        pool: For an override and its end; None is every pool.
+        pool: For a price, and for an override and its end, where None is every pool.
         quality: For a judgement.
     """
 

@@ -125,7 +125,7 @@ def run(plan: Plan, frontend: NativeFrontend) -> "Running | None":
     metrics.watch(live, lambda: source.lost)
     live.start()
     if finished is not None:
-        anarchy = LiveAnarchy(finished)
+        anarchy = LiveAnarchy(finished, live.events)
         metrics.show(anarchy)
         anarchy.start()
     return Running(live, metrics, finished, anarchy)

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dynamo_regime.anarchy.alarm import PriceAlarm
 from dynamo_regime.anarchy.live import LiveAnarchy
 from dynamo_regime.anarchy.rolling import RollingPrice
+from dynamo_regime.control.events import EventKind, EventRing
 from dynamo_regime.control.finished_log import FinishedLog
 from tests.unit.control.signals.test_inprocess import requests
 
@@ -97,6 +99,41 @@ def test_the_page_has_bounds_parts_and_what_is_missing() -> None:
     assert [sample.value for sample in unpriced.samples] == [4]
     anarchy.round(36.0)
     assert len(next(iter(anarchy.collect())).samples) == 3
+
+
+def test_a_price_that_rises_and_falls_is_told_once_each() -> None:
+    alarm = PriceAlarm()
+    rounds = [1.0, 1.3, 1.2, 1.3, 1.4, 1.5, 1.2, 1.05, 1.15, 1.05, 1.0, 1.0]
+    told = [
+        (place, reason) for place, low in enumerate(rounds) for _, reason in alarm.see({"p": low})
+    ]
+    assert told == [
+        (4, "p: the price of anarchy is at least 1.4"),
+        (10, "p: the price of anarchy has fallen to 1"),
+    ]
+    assert alarm.see({}) == []
+
+
+def test_a_crowded_pool_is_an_event() -> None:
+    log, events = FinishedLog(), EventRing()
+    anarchy = LiveAnarchy(log, events, clock=lambda: 5.0)
+    # Ten a second: half a minute evenly, and then all on one of two workers, where each takes long.
+    rows = []
+    for row in range(600):
+        is_crowded = row >= 200
+        rows.append(
+            {"received_at": 0.1 * row, "finished_at": 1.0, "ttft_seconds": 0.1}
+            | {"total_seconds": 4.0 if is_crowded else 1.0, "block_tokens": 64}
+            | {"input_tokens": 64, "cached_tokens": 0}
+            | dict.fromkeys(("prefill_worker_id", "decode_worker_id"), 0 if is_crowded else row % 2)
+        )
+    log.add(requests(*rows))
+    anarchy.round(62.0)
+    assert events.after() == []
+    anarchy.round(63.0)
+    [numbered] = events.after()
+    assert (numbered.event.kind, numbered.event.time) == (EventKind.PRICE, 5.0)
+    assert numbered.event.pool == "aggregated"
 
 
 def test_a_thread_can_be_started_and_ended() -> None:
