@@ -40,6 +40,7 @@ def _rows(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, list[float | None]
     for name, heading in (
         ("completed", "requests completed"),
         ("rejected", "requests rejected"),
+        ("retried", "requests sent anew"),
         ("duration_seconds", "duration, s"),
         ("requests_per_second", "requests/s"),
         ("output_tokens_per_second", "output tokens/s"),

@@ -37,17 +37,25 @@ class Engine(Checked):
 
 
 class Lifetime(Checked):
-    """When a worker takes requests; what runs on it when it leaves is finished there.
+    """When a worker takes requests.
 
     Attributes:
         worker: Its index in the pool.
         from_seconds: When it joins, with an empty cache.
         until_seconds: When it leaves; infinite if it stays.
+        lost: What runs on it then is lost and sent anew, rather than finished there.
     """
 
     worker: Annotated[int, Field(ge=0)]
     from_seconds: NonNegative = 0.0
     until_seconds: _Until = math.inf
+    lost: bool = False
+
+    @model_validator(mode="after")
+    def _is_lost_at_a_time(self) -> Self:
+        if self.lost and not math.isfinite(self.until_seconds):
+            raise ValueError("a lost worker needs until_seconds: say when it is lost")
+        return self
 
 
 class Pool(Checked):

@@ -82,6 +82,7 @@ class Summary:
         ttft_seconds: Time to the first token.
         itl_seconds: Mean time between two tokens, by request; None too if no request had two.
         latency_seconds: Time to the last token.
+        retried: Times that a request was sent anew, because its worker was lost.
     """
 
     arrived: int
@@ -94,6 +95,7 @@ class Summary:
     ttft_seconds: Distribution | None
     itl_seconds: Distribution | None
     latency_seconds: Distribution | None
+    retried: int = 0
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Self:

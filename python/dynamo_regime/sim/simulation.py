@@ -79,8 +79,28 @@ def simulate(
             f"the router is {simulation.router.rival}, which has no τ and ω to swap: leave the"
             " controller out"
         )
+    from dynamo_regime.sim.lost import losses_of, with_losses
+
+    if losses_of(simulation.cluster):
+        if controller is not None:
+            raise InputError(
+                "a cluster that loses workers is run again for each of them, and a controller would"
+                " see requests that are lost: leave the controller out"
+            )
+        return with_losses(simulation, lambda each: _run(each, None, progress))
+    return _run(simulation, controller, progress)
+
+
+def _run(
+    simulation: Simulation,
+    controller: Controller | None,
+    progress: Callable[[int, float], None] | None,
+) -> Outcome:
     workload = simulation.workload
     document = simulation.document()
+    for pool in document["cluster"].values():
+        for lifetime in pool["lifetimes"] if pool else ():
+            del lifetime["lost"]
     document["sample_interval_seconds"] = None if controller is None else SAMPLE_SECONDS
     watcher = _Watcher(None if controller is None else VirtualController(controller), progress)
     values = _core.simulate(
