@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import dynamo_regime
+from dynamo_regime.cli.cache_game import cache_game
 from dynamo_regime.cli.calibrate import calibrate
 from dynamo_regime.cli.compare import compare
 from dynamo_regime.cli.events import events
@@ -40,6 +41,7 @@ app.command("record")(record)
 app.command("simulate")(simulate)
 app.command("calibrate")(calibrate)
 app.command("poa")(poa)
+app.command("cache-game")(cache_game)
 for study in (replay, sweep, grid, spike, compare, tune, plan, report):
     app.command(study.__name__)(study)
 app.command("frontend", cls=PassThrough, add_help_option=False)(frontend)
