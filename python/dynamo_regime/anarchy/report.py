@@ -46,6 +46,7 @@ _MEANING = (
 _KNEE = 96
 """The paper finds its knee above so many clients."""
 _SECONDS = 60.0
+_MOST_POINTS = 400
 _NOTHING = 0.01
 """Where the excess is a smaller share of the latencies, what it is made of says nothing."""
 
@@ -186,6 +187,9 @@ def _by_load(judged: Sequence[JudgedWindow]) -> tuple[list[float], list[JudgedWi
 
 
 def _figure(title: str, label: str, x: list[float], judged: Sequence[JudgedWindow]) -> Lines:
+    # A page of thousands of points is slow to look at, and shows no more.
+    apart = -(-len(judged) // _MOST_POINTS)
+    x, judged = x[::apart], judged[::apart]
     curves = (
         ("L", [each.price.low for each in judged]),
         ("U", [each.price.high for each in judged]),
